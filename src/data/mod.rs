@@ -1,0 +1,1 @@
+//! Names become local files.

@@ -1,0 +1,1 @@
+//! Token ids become text and back.
