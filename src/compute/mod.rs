@@ -1,1 +1,16 @@
 //! Tensors become numbers.
+//!
+//! A model's forward pass is written once, against [`Backend`]. [`reference`] says what every operation means, in plain
+//! loops; [`cpu`] is what runs. A backend's tensors are opaque to the models, so that they can live on a device.
+
+mod backend;
+pub mod cpu;
+pub mod quant;
+pub mod reference;
+mod weight;
+
+#[cfg(test)]
+mod conformance;
+
+pub use backend::{Activation, AttentionMask, Backend, Conv, Error};
+pub use weight::{Weight, WeightFormat};

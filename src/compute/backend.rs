@@ -1,0 +1,198 @@
+//! The operations that models are written in.
+
+use super::weight::Weight;
+
+/// What follows a linear layer or a convolution, fused into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// Nothing.
+    Identity,
+    /// `x · Φ(x)` with the exact Gaussian distribution function, `(1 + erf(x / √2)) / 2`; not its tanh approximation.
+    GeluErf,
+}
+
+/// Which keys a query sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttentionMask {
+    /// All of them.
+    Full,
+    /// Those up to its own position, the queries being the last ones appended to the cache.
+    Causal,
+}
+
+/// A one-dimensional convolution over `[batch, length, channels]`, zero-padded on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conv {
+    /// Positions under the kernel.
+    pub kernel: usize,
+    /// Positions from one output to the next.
+    pub stride: usize,
+    /// Zero positions added at each end.
+    pub padding: usize,
+}
+
+impl Conv {
+    /// Output positions for `length` input positions.
+    pub fn out_length(self, length: usize) -> usize {
+        (length + 2 * self.padding)
+            .checked_sub(self.kernel)
+            .map_or(0, |span| span / self.stride + 1)
+    }
+}
+
+/// Why a backend could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A weight's bytes do not hold the values that its shape and format promise.
+    #[error("weight of {rows} x {cols} needs {expected} bytes as {format}, found {found}")]
+    WeightSize {
+        /// Output features.
+        rows: usize,
+        /// Input features.
+        cols: usize,
+        /// Name of the format.
+        format: &'static str,
+        /// Bytes that the shape asks for.
+        expected: usize,
+        /// Bytes there are.
+        found: usize,
+    },
+    /// `PRETRAINED_ISA` names an instruction set that this processor or build lacks.
+    #[error("instruction set `{name}` is not to be had here; there is {available}")]
+    UnknownIsa {
+        /// The name asked for.
+        name: String,
+        /// Names that would work, separated by commas.
+        available: String,
+    },
+    /// The operating system refused to start the worker threads.
+    #[error("cannot start {threads} worker threads: {source}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// The reason.
+        source: rayon::ThreadPoolBuildError,
+    },
+}
+
+/// A processor that runs models.
+///
+/// Activations are f32 and row-major, `[…, width]`; weights keep the format they were stored in. A shape that does not
+/// fit is a mistake of the model's code and panics: shapes read from files are checked when the weights are loaded.
+pub trait Backend: Send + Sync {
+    /// Activations.
+    type Tensor: Send + Sync;
+    /// A weight matrix, ready for this backend's kernels.
+    type Matrix: Send + Sync;
+    /// Keys and values of one attention layer.
+    type KvCache: Send + Sync;
+
+    /// What runs, in the words of the command line: `cpu`, …
+    fn device(&self) -> &'static str;
+
+    /// Copies `values` in as a tensor of `shape`.
+    ///
+    /// # Errors
+    /// Out of device memory.
+    fn upload(&self, shape: &[usize], values: &[f32]) -> Result<Self::Tensor, Error>;
+
+    /// Copies a tensor's values out.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn download(&self, x: &Self::Tensor) -> Result<Vec<f32>, Error>;
+
+    /// Prepares a weight `[out, in]`, without a copy where the stored bytes can be used as they are.
+    ///
+    /// # Errors
+    /// Bytes and shape disagree, or out of device memory.
+    fn matrix(&self, weight: Weight) -> Result<Self::Matrix, Error>;
+
+    /// Rows `ids` of `table` `[vocab, width]`: `[batch, ids / batch, width]`.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn embed(&self, table: &Self::Matrix, ids: &[u32], batch: usize)
+    -> Result<Self::Tensor, Error>;
+
+    /// `x + y`, with `y` repeated over the leading axes that it lacks.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn add(&self, x: &Self::Tensor, y: &Self::Tensor) -> Result<Self::Tensor, Error>;
+
+    /// `activation(x · wᵀ + bias)`: `x` `[…, in]`, `w` `[out, in]`, `bias` `[out]`, result `[…, out]`.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn linear(
+        &self,
+        x: &Self::Tensor,
+        w: &Self::Matrix,
+        bias: Option<&Self::Tensor>,
+        activation: Activation,
+    ) -> Result<Self::Tensor, Error>;
+
+    /// Convolution over positions: `x` `[batch, length, in]`, `w` `[out, kernel · in]` with the kernel position outermost,
+    /// `bias` `[out]`, result `[batch, out_length, out]`.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn conv1d(
+        &self,
+        x: &Self::Tensor,
+        w: &Self::Matrix,
+        bias: Option<&Self::Tensor>,
+        conv: Conv,
+        activation: Activation,
+    ) -> Result<Self::Tensor, Error>;
+
+    /// `(x − mean) / √(variance + eps) · gain + bias` over the last axis; `gain` and `bias` `[width]`.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn layer_norm(
+        &self,
+        x: &Self::Tensor,
+        gain: &Self::Tensor,
+        bias: &Self::Tensor,
+        eps: f32,
+    ) -> Result<Self::Tensor, Error>;
+
+    /// Positions `from..to` of every sequence: `[batch, length, width]` to `[batch, to − from, width]`.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn positions(&self, x: &Self::Tensor, from: usize, to: usize) -> Result<Self::Tensor, Error>;
+
+    /// An empty cache for `batch` sequences of up to `capacity` positions, `width` values a key and a value.
+    ///
+    /// # Errors
+    /// Out of device memory.
+    fn kv_cache(&self, batch: usize, capacity: usize, width: usize)
+    -> Result<Self::KvCache, Error>;
+
+    /// Appends `k` and `v` `[batch, new, width]` to a cache.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn kv_append(
+        &self,
+        cache: &mut Self::KvCache,
+        k: &Self::Tensor,
+        v: &Self::Tensor,
+    ) -> Result<(), Error>;
+
+    /// `softmax(q · kᵀ / √head_dim) · v` for each head: `q` `[batch, new, width]` gives `[batch, new, width]`, the heads side
+    /// by side in `width`. A cache of one sequence serves every sequence of `q`.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn attention(
+        &self,
+        q: &Self::Tensor,
+        cache: &Self::KvCache,
+        n_head: usize,
+        mask: AttentionMask,
+    ) -> Result<Self::Tensor, Error>;
+}

@@ -1,0 +1,278 @@
+//! `c = activation(a · wᵀ + bias)` for many rows: weights packed into panels, then tiles in registers.
+
+use rayon::prelude::*;
+
+use super::isa::{Isa, Kernel, Kind, Lanes};
+use super::vecmath;
+use crate::compute::Activation;
+use crate::compute::weight::{Row, Weight};
+
+/// Columns of `a` that one pass covers: a panel of that depth stays in the first-level cache.
+const MAX_DEPTH: usize = 384;
+/// Rows of `c` in one task; with `MAX_DEPTH` columns of `a` they fit the second-level cache.
+const TASK_ROWS: usize = 96;
+
+/// `rows` rows of `width` values each, `stride` values apart; rows may overlap, as a convolution's do.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) values: &'a [f32],
+    pub(super) rows: usize,
+    pub(super) width: usize,
+    pub(super) stride: usize,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn row(&self, i: usize) -> &'a [f32] {
+        &self.values[i * self.stride..][..self.width]
+    }
+}
+
+/// What follows the sum.
+#[derive(Clone, Copy)]
+pub(super) struct Epilogue<'a> {
+    pub(super) bias: Option<&'a [f32]>,
+    pub(super) activation: Activation,
+}
+
+impl Epilogue<'_> {
+    /// Applies itself to a stretch of one row of `c` that begins at column `from`.
+    #[inline(always)]
+    pub(super) fn apply<L: Lanes>(&self, from: usize, c: &mut [f32]) {
+        if let Some(bias) = self.bias {
+            for (c, &bias) in c.iter_mut().zip(&bias[from..]) {
+                *c += bias;
+            }
+        }
+        if self.activation == Activation::GeluErf {
+            for c in c {
+                *c = vecmath::gelu_erf::<L>(*c);
+            }
+        }
+    }
+}
+
+/// Columns in a panel, the width of a tile, for an instruction set.
+pub(super) fn panel_width(isa: Isa) -> usize {
+    match isa.kind() {
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => 32,
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx2 => 16,
+        #[cfg(target_arch = "aarch64")]
+        Kind::Neon => 16,
+        Kind::Portable => 8,
+    }
+}
+
+/// Depths of the passes that `k` columns are covered in.
+fn depths(k: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let passes = k.div_ceil(MAX_DEPTH).max(1);
+    let depth = k.div_ceil(passes).max(1);
+    (0..passes).map(move |pass| pass * depth..((pass + 1) * depth).min(k))
+}
+
+/// `c` `[a.rows, w.rows]` from `a` `[rows, k]` and `w` `[n, k]`; `packed` is scratch of at least [`packed_len`] values.
+pub(super) fn gemm(
+    isa: Isa,
+    a: Rows,
+    w: &Weight,
+    epilogue: Epilogue,
+    packed: &mut [f32],
+    c: &mut [f32],
+) {
+    let (n, k) = (w.rows(), w.cols());
+    assert!(n > 0 && k > 0, "a weight of {n} x {k}");
+    assert_eq!(a.width, k, "depth of a product");
+    assert_eq!(c.len(), a.rows * n, "size of a product");
+    let nr = panel_width(isa);
+    let packed = &mut packed[..packed_len(isa, w)];
+    packed
+        .par_chunks_mut(nr * k)
+        .enumerate()
+        .for_each(|(panel, out)| {
+            isa.run(Pack {
+                matrix: w,
+                from: panel * nr,
+                nr,
+                out,
+            })
+        });
+    c.par_chunks_mut(TASK_ROWS * n)
+        .enumerate()
+        .for_each(|(task, c)| {
+            let first = task * TASK_ROWS;
+            let a = Rows {
+                values: &a.values[first * a.stride..],
+                rows: c.len() / n,
+                ..a
+            };
+            product(
+                isa,
+                a,
+                Panels {
+                    values: packed,
+                    n,
+                    k,
+                },
+                epilogue,
+                c,
+            );
+        });
+}
+
+/// Values of scratch that packing a weight takes.
+pub(super) fn packed_len(isa: Isa, w: &Weight) -> usize {
+    w.rows().next_multiple_of(panel_width(isa)) * w.cols()
+}
+
+/// A packed `[k, n]` matrix: for each panel of columns, `k` rows of one value a column, padded with zeros.
+#[derive(Clone, Copy)]
+pub(super) struct Panels<'a> {
+    pub(super) values: &'a [f32],
+    pub(super) n: usize,
+    pub(super) k: usize,
+}
+
+/// `c` `[a.rows, b.n]`, on this thread.
+pub(super) fn product(isa: Isa, a: Rows, b: Panels, epilogue: Epilogue, c: &mut [f32]) {
+    match isa.kind() {
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => isa.run(Product::<12, 32> { a, b, epilogue, c }),
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx2 => isa.run(Product::<6, 16> { a, b, epilogue, c }),
+        #[cfg(target_arch = "aarch64")]
+        Kind::Neon => isa.run(Product::<6, 16> { a, b, epilogue, c }),
+        Kind::Portable => isa.run(Product::<4, 8> { a, b, epilogue, c }),
+    }
+}
+
+/// Packs `nr` rows of a matrix, starting at `from`, into one panel.
+pub(super) struct Pack<'a, M> {
+    pub(super) matrix: &'a M,
+    pub(super) from: usize,
+    pub(super) nr: usize,
+    pub(super) out: &'a mut [f32],
+}
+
+/// A matrix `[rows, width]` whose rows can be read one by one.
+pub(super) trait Matrix {
+    fn rows(&self) -> usize;
+    fn width(&self) -> usize;
+    fn row(&self, i: usize) -> Row<'_>;
+}
+
+impl Matrix for Weight {
+    fn rows(&self) -> usize {
+        self.rows()
+    }
+
+    fn width(&self) -> usize {
+        self.cols()
+    }
+
+    #[inline(always)]
+    fn row(&self, i: usize) -> Row<'_> {
+        self.row(i)
+    }
+}
+
+impl Matrix for Rows<'_> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    #[inline(always)]
+    fn row(&self, i: usize) -> Row<'_> {
+        Row::F32(Rows::row(self, i))
+    }
+}
+
+impl<M: Matrix> Kernel for Pack<'_, M> {
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        const STRETCH: usize = 64;
+        let mut wide = [0.0; STRETCH];
+        for lane in 0..self.nr {
+            if self.from + lane >= self.matrix.rows() {
+                self.out[lane..]
+                    .iter_mut()
+                    .step_by(self.nr)
+                    .for_each(|out| *out = 0.0);
+                continue;
+            }
+            let row = self.matrix.row(self.from + lane);
+            for from in (0..self.matrix.width()).step_by(STRETCH) {
+                let to = (from + STRETCH).min(self.matrix.width());
+                row.columns(from, to).widen(&mut wide[..to - from]);
+                let column = self.out[from * self.nr + lane..]
+                    .iter_mut()
+                    .step_by(self.nr);
+                for (out, &value) in column.zip(&wide[..to - from]) {
+                    *out = value;
+                }
+            }
+        }
+    }
+}
+
+/// A product in tiles of `MR` rows and `NR` columns, which stay in registers over a pass.
+struct Product<'a, const MR: usize, const NR: usize> {
+    a: Rows<'a>,
+    b: Panels<'a>,
+    epilogue: Epilogue<'a>,
+    c: &'a mut [f32],
+}
+
+impl<const MR: usize, const NR: usize> Kernel for Product<'_, MR, NR> {
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let Panels { values, n, k } = self.b;
+        for depth in depths(k) {
+            for (panel, b) in values.chunks_exact(NR * k).enumerate() {
+                let b = &b[depth.start * NR..depth.end * NR];
+                let columns = panel * NR..((panel + 1) * NR).min(n);
+                for first in (0..self.a.rows).step_by(MR) {
+                    let rows = MR.min(self.a.rows - first);
+                    // A ragged last tile computes its last row several times and stores it once.
+                    let a = std::array::from_fn(|i| {
+                        &self.a.row(first + i.min(rows - 1))[depth.clone()]
+                    });
+                    let tile = tile::<L, MR, NR>(a, b);
+                    for (i, sums) in tile.iter().enumerate().take(rows) {
+                        let c = &mut self.c[(first + i) * n..][columns.clone()];
+                        if depth.start == 0 {
+                            c.copy_from_slice(&sums[..c.len()]);
+                        } else {
+                            for (c, sum) in c.iter_mut().zip(sums) {
+                                *c += sum;
+                            }
+                        }
+                        if depth.end == k {
+                            self.epilogue.apply::<L>(columns.start, c);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `a` `[MR, depth]` times one panel `b` `[depth, NR]`.
+#[inline(always)]
+fn tile<L: Lanes, const MR: usize, const NR: usize>(a: [&[f32]; MR], b: &[f32]) -> [[f32; NR]; MR] {
+    let (b, _) = b.as_chunks::<NR>();
+    let a: [&[f32]; MR] = std::array::from_fn(|i| &a[i][..b.len()]); // lets the compiler drop the checks below
+    let mut sums = [[0.0; NR]; MR];
+    for (p, b) in b.iter().enumerate() {
+        for i in 0..MR {
+            for j in 0..NR {
+                sums[i][j] = L::mul_add(a[i][p], b[j], sums[i][j]);
+            }
+        }
+    }
+    sums
+}

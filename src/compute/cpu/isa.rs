@@ -1,0 +1,168 @@
+//! Which instructions the processor has, and how one source is compiled for each set of them.
+//!
+//! A kernel is a [`Kernel`]: a value that holds its operands and a method, generic over [`Lanes`], that does the work.
+//! [`Isa::run`] calls that method from a function which enables the instruction set's features, so the compiler
+//! vectorises the same plain loops for each of them.
+
+use crate::compute::Error;
+
+/// An instruction set that this processor has: holding one is the proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Isa(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+    Portable,
+}
+
+/// What differs between instruction sets in plain code.
+pub(super) trait Lanes {
+    /// `a · b + c`, rounded once where the processor can.
+    fn mul_add(a: f32, b: f32, c: f32) -> f32;
+}
+
+/// Work for one thread, compiled for each instruction set.
+pub(super) trait Kernel {
+    /// Does the work. Implementations are `#[inline(always)]`, or the features of the caller would be lost.
+    fn run<L: Lanes>(self);
+}
+
+struct Fused;
+
+impl Lanes for Fused {
+    #[inline(always)]
+    fn mul_add(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+}
+
+struct Separate;
+
+impl Lanes for Separate {
+    #[inline(always)]
+    fn mul_add(a: f32, b: f32, c: f32) -> f32 {
+        a * b + c
+    }
+}
+
+impl Isa {
+    /// The instruction sets of this processor, the fastest first. `portable` is always the last.
+    pub fn available() -> Vec<Self> {
+        let mut found = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+            {
+                found.push(Self(Kind::Avx512));
+            }
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                found.push(Self(Kind::Avx2));
+            }
+        }
+        #[cfg(target_arch = "aarch64")]
+        found.push(Self(Kind::Neon)); // part of the architecture
+        found.push(Self(Kind::Portable));
+        found
+    }
+
+    /// The fastest instruction set, or the one called `name`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownIsa`] when this processor or build has no set of that name.
+    pub fn choose(name: Option<&str>) -> Result<Self, Error> {
+        let available = Self::available();
+        let Some(name) = name else {
+            return Ok(available[0]);
+        };
+        available
+            .iter()
+            .copied()
+            .find(|isa| isa.name() == name)
+            .ok_or_else(|| Error::UnknownIsa {
+                name: name.to_owned(),
+                available: available
+                    .iter()
+                    .map(|isa| isa.name())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })
+    }
+
+    /// `avx512`, `avx2`, `neon` or `portable`.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => "avx512",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "avx2",
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => "neon",
+            Kind::Portable => "portable",
+        }
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        self.0
+    }
+
+    /// Runs a kernel compiled for this instruction set.
+    #[allow(unsafe_code)]
+    pub(super) fn run(self, kernel: impl Kernel) {
+        match self.0 {
+            // SAFETY: an `Isa` of this kind is only made by `available`, after the processor was asked for each of the
+            // features that `run_avx512` enables.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => unsafe { run_avx512(kernel) },
+            // SAFETY: as above, for `avx2` and `fma`.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => unsafe { run_avx2(kernel) },
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => kernel.run::<Fused>(),
+            Kind::Portable => kernel.run::<Separate>(),
+        }
+    }
+}
+
+// The features are those that `Isa::available` asks for; AVX-512 implies AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn run_avx512(kernel: impl Kernel) {
+    kernel.run::<Fused>();
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn run_avx2(kernel: impl Kernel) {
+    kernel.run::<Fused>();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_available_set_can_be_chosen_by_its_name() {
+        for isa in Isa::available() {
+            assert_eq!(Isa::choose(Some(isa.name())).unwrap(), isa);
+        }
+        assert_eq!(Isa::choose(None).unwrap(), Isa::available()[0]);
+    }
+
+    #[test]
+    fn an_unknown_name_lists_those_that_work() {
+        let message = Isa::choose(Some("mmx")).unwrap_err().to_string();
+        assert!(
+            message.contains("`mmx`") && message.contains("portable"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! `c = activation(a · wᵀ + bias)` for a few rows: each weight is read once, where it lies.
+
+use rayon::prelude::*;
+
+use super::gemm::{Epilogue, Rows};
+use super::isa::{Isa, Kernel, Lanes};
+use super::vecmath::{self, LANES, dot};
+use crate::compute::weight::{Row, Weight, bf16_to_f32, f16_to_f32};
+
+/// Up to this many rows, reading the weights in place beats packing them first.
+pub(super) const MAX_ROWS: usize = 32;
+/// Multiplications that are worth a task of their own.
+const TASK_PRODUCTS: usize = 64 * 1024;
+
+/// `c` `[a.rows, w.rows]` from `a` `[rows, k]` and `w` `[n, k]`; `turned` is scratch of as many values as `c`.
+pub(super) fn matvec(
+    isa: Isa,
+    a: Rows,
+    w: &Weight,
+    epilogue: Epilogue,
+    turned: &mut [f32],
+    c: &mut [f32],
+) {
+    let (m, n, k) = (a.rows, w.rows(), w.cols());
+    assert!(n > 0 && k > 0, "a weight of {n} x {k}");
+    assert_eq!(a.width, k, "depth of a product");
+    assert_eq!(c.len(), m * n, "size of a product");
+    if m == 0 {
+        return;
+    }
+    let per_task = (TASK_PRODUCTS / (k * m))
+        .clamp(1, n)
+        .next_multiple_of(LANES);
+    if m == 1 {
+        c.par_chunks_mut(per_task)
+            .enumerate()
+            .for_each(|(task, out)| {
+                isa.run(Columns {
+                    a,
+                    w,
+                    from: task * per_task,
+                    epilogue,
+                    out,
+                });
+            });
+        return;
+    }
+    // Tasks own stretches of columns, which lie apart in `c`: they write the transpose, which is turned afterwards.
+    let turned = &mut turned[..m * n];
+    turned
+        .par_chunks_mut(per_task * m)
+        .enumerate()
+        .for_each(|(task, out)| {
+            isa.run(Columns {
+                a,
+                w,
+                from: task * per_task,
+                epilogue,
+                out,
+            });
+        });
+    for (i, c) in c.chunks_exact_mut(n).enumerate() {
+        for (c, turned) in c.iter_mut().zip(turned.chunks_exact(m)) {
+            *c = turned[i];
+        }
+    }
+}
+
+/// Columns of the product from `from` on: `out` `[columns, a.rows]`.
+struct Columns<'a> {
+    a: Rows<'a>,
+    w: &'a Weight,
+    from: usize,
+    epilogue: Epilogue<'a>,
+    out: &'a mut [f32],
+}
+
+impl Kernel for Columns<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        let m = self.a.rows;
+        if m == 1 {
+            let a = self.a.row(0);
+            for (j, out) in self.out.iter_mut().enumerate() {
+                *out = dot_stored::<L>(a, self.w.row(self.from + j));
+            }
+            self.epilogue.apply::<L>(self.from, self.out);
+            return;
+        }
+        let mut wide = vec![0.0; self.a.width];
+        for (j, out) in self.out.chunks_exact_mut(m).enumerate() {
+            self.w.row(self.from + j).widen(&mut wide);
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = dot::<L>(self.a.row(i), &wide);
+                self.epilogue
+                    .apply::<L>(self.from + j, std::slice::from_mut(out));
+            }
+        }
+    }
+}
+
+/// A dot product with weights as they are stored.
+#[inline(always)]
+fn dot_stored<L: Lanes>(a: &[f32], w: Row) -> f32 {
+    match w {
+        Row::F32(w) => dot::<L>(a, w),
+        Row::F16(w) => vecmath::dot_widened::<L, _>(a, w, f16_to_f32),
+        Row::Bf16(w) => vecmath::dot_widened::<L, _>(a, w, bf16_to_f32),
+        Row::Q8(w, scale) => vecmath::dot_widened::<L, _>(a, w, f32::from) * scale,
+    }
+}

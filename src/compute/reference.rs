@@ -1,0 +1,373 @@
+//! What every operation means: plain loops over slices, written to be read.
+//!
+//! Sums are in f64. Every other backend is held against this one; it is held against the original libraries by goldens.
+
+use super::{Activation, AttentionMask, Backend, Conv, Error, Weight};
+
+/// Φ's odd relative: `2/√π · ∫₀ˣ e^(−t²) dt`.
+pub fn erf(x: f64) -> f64 {
+    libm::erf(x)
+}
+
+/// Applies an activation to one value.
+pub fn activate(activation: Activation, x: f64) -> f64 {
+    match activation {
+        Activation::Identity => x,
+        Activation::GeluErf => 0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2)),
+    }
+}
+
+/// `activation(x · wᵀ + bias)`: `x` `[m, k]`, `w` `[n, k]`, `bias` `[n]`, result `[m, n]`.
+pub fn linear(
+    x: &[f32],
+    w: &[f32],
+    bias: Option<&[f32]>,
+    k: usize,
+    n: usize,
+    activation: Activation,
+) -> Vec<f32> {
+    let mut y = Vec::with_capacity(x.len() / k.max(1) * n);
+    for row in x.chunks_exact(k) {
+        for (j, weights) in w.chunks_exact(k).enumerate() {
+            let mut sum = bias.map_or(0.0, |bias| f64::from(bias[j]));
+            for (&x, &w) in row.iter().zip(weights) {
+                sum += f64::from(x) * f64::from(w);
+            }
+            y.push(activate(activation, sum) as f32);
+        }
+    }
+    y
+}
+
+/// The patches that a convolution's kernel lies over: `x` `[length, channels]` gives `[out_length, kernel · channels]`.
+pub fn patches(x: &[f32], channels: usize, conv: Conv) -> Vec<f32> {
+    let length = x.len() / channels;
+    let mut rows = Vec::new();
+    for out in 0..conv.out_length(length) {
+        for tap in 0..conv.kernel {
+            match (out * conv.stride + tap).checked_sub(conv.padding) {
+                Some(at) if at < length => {
+                    rows.extend_from_slice(&x[at * channels..(at + 1) * channels])
+                }
+                _ => rows.extend(std::iter::repeat_n(0.0, channels)),
+            }
+        }
+    }
+    rows
+}
+
+/// `(x − mean) / √(variance + eps) · gain + bias` for each row of `width` values.
+pub fn layer_norm(x: &[f32], gain: &[f32], bias: &[f32], eps: f32) -> Vec<f32> {
+    let width = gain.len();
+    let mut y = Vec::with_capacity(x.len());
+    for row in x.chunks_exact(width) {
+        let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / width as f64;
+        let variance = row
+            .iter()
+            .map(|&x| (f64::from(x) - mean).powi(2))
+            .sum::<f64>()
+            / width as f64;
+        let scale = 1.0 / (variance + f64::from(eps)).sqrt();
+        for ((&x, &gain), &bias) in row.iter().zip(gain).zip(bias) {
+            y.push(((f64::from(x) - mean) * scale * f64::from(gain) + f64::from(bias)) as f32);
+        }
+    }
+    y
+}
+
+/// One head: `softmax(q · kᵀ / √head_dim) · v` with `q` `[new, head_dim]`, `k` and `v` `[len, head_dim]`.
+pub fn attention_head(
+    q: &[f32],
+    k: &[f32],
+    v: &[f32],
+    head_dim: usize,
+    mask: AttentionMask,
+) -> Vec<f32> {
+    let (new, len) = (q.len() / head_dim, k.len() / head_dim);
+    let mut out = Vec::with_capacity(q.len());
+    for (i, q) in q.chunks_exact(head_dim).enumerate() {
+        let visible = match mask {
+            AttentionMask::Full => len,
+            AttentionMask::Causal => len - new + i + 1,
+        };
+        let scores: Vec<f64> = k
+            .chunks_exact(head_dim)
+            .take(visible)
+            .map(|k| {
+                q.iter()
+                    .zip(k)
+                    .map(|(&q, &k)| f64::from(q) * f64::from(k))
+                    .sum::<f64>()
+                    / (head_dim as f64).sqrt()
+            })
+            .collect();
+        let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = scores.iter().map(|score| (score - highest).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        for d in 0..head_dim {
+            let sum: f64 = weights
+                .iter()
+                .zip(v.chunks_exact(head_dim))
+                .map(|(w, v)| w * f64::from(v[d]))
+                .sum();
+            out.push((sum / total) as f32);
+        }
+    }
+    out
+}
+
+/// The backend of the plain loops.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reference;
+
+/// Values in memory, row-major.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    shape: Vec<usize>,
+    values: Vec<f32>,
+}
+
+/// Keys and values of each sequence, `[len, width]`.
+#[derive(Clone, Debug)]
+pub struct KvCache {
+    capacity: usize,
+    width: usize,
+    sequences: Vec<(Vec<f32>, Vec<f32>)>,
+}
+
+impl Tensor {
+    fn new(shape: Vec<usize>, values: Vec<f32>) -> Self {
+        assert_eq!(
+            values.len(),
+            shape.iter().product::<usize>(),
+            "values of a {shape:?} tensor"
+        );
+        Self { shape, values }
+    }
+
+    fn width(&self) -> usize {
+        self.shape[self.shape.len() - 1]
+    }
+
+    fn with_width(&self, width: usize, values: Vec<f32>) -> Self {
+        let mut shape = self.shape.clone();
+        if let Some(last) = shape.last_mut() {
+            *last = width;
+        }
+        Self::new(shape, values)
+    }
+}
+
+impl Backend for Reference {
+    type Tensor = Tensor;
+    type Matrix = (usize, usize, Vec<f32>);
+    type KvCache = KvCache;
+
+    fn device(&self) -> &'static str {
+        "reference"
+    }
+
+    fn upload(&self, shape: &[usize], values: &[f32]) -> Result<Tensor, Error> {
+        Ok(Tensor::new(shape.to_vec(), values.to_vec()))
+    }
+
+    fn download(&self, x: &Tensor) -> Result<Vec<f32>, Error> {
+        Ok(x.values.clone())
+    }
+
+    fn matrix(&self, weight: Weight) -> Result<Self::Matrix, Error> {
+        let mut values = vec![0.0; weight.rows() * weight.cols()];
+        for (r, row) in values.chunks_exact_mut(weight.cols().max(1)).enumerate() {
+            weight.row(r).widen(row);
+        }
+        Ok((weight.rows(), weight.cols(), values))
+    }
+
+    fn embed(
+        &self,
+        (_, width, table): &Self::Matrix,
+        ids: &[u32],
+        batch: usize,
+    ) -> Result<Tensor, Error> {
+        let rows = ids
+            .iter()
+            .flat_map(|&id| &table[id as usize * width..][..*width]);
+        Ok(Tensor::new(
+            vec![batch, ids.len() / batch, *width],
+            rows.copied().collect(),
+        ))
+    }
+
+    fn add(&self, x: &Tensor, y: &Tensor) -> Result<Tensor, Error> {
+        assert!(
+            x.shape.ends_with(&y.shape),
+            "{:?} is not the end of {:?}",
+            y.shape,
+            x.shape
+        );
+        let sums = x
+            .values
+            .iter()
+            .zip(y.values.iter().cycle())
+            .map(|(x, y)| x + y);
+        Ok(Tensor::new(x.shape.clone(), sums.collect()))
+    }
+
+    fn linear(
+        &self,
+        x: &Tensor,
+        (n, k, w): &Self::Matrix,
+        bias: Option<&Tensor>,
+        activation: Activation,
+    ) -> Result<Tensor, Error> {
+        assert_eq!(x.width(), *k, "inputs of a linear layer");
+        let y = linear(
+            &x.values,
+            w,
+            bias.map(|bias| &bias.values[..]),
+            *k,
+            *n,
+            activation,
+        );
+        Ok(x.with_width(*n, y))
+    }
+
+    fn conv1d(
+        &self,
+        x: &Tensor,
+        (n, k, w): &Self::Matrix,
+        bias: Option<&Tensor>,
+        conv: Conv,
+        activation: Activation,
+    ) -> Result<Tensor, Error> {
+        let [batch, length, channels] = x.shape[..] else {
+            panic!("a convolution's input has three axes, not {:?}", x.shape);
+        };
+        assert_eq!(channels * conv.kernel, *k, "inputs of a convolution");
+        let rows: Vec<f32> = x
+            .values
+            .chunks_exact(length * channels)
+            .flat_map(|x| patches(x, channels, conv))
+            .collect();
+        let y = linear(
+            &rows,
+            w,
+            bias.map(|bias| &bias.values[..]),
+            *k,
+            *n,
+            activation,
+        );
+        Ok(Tensor::new(vec![batch, conv.out_length(length), *n], y))
+    }
+
+    fn layer_norm(
+        &self,
+        x: &Tensor,
+        gain: &Tensor,
+        bias: &Tensor,
+        eps: f32,
+    ) -> Result<Tensor, Error> {
+        assert_eq!(x.width(), gain.values.len(), "width of a norm");
+        Ok(x.with_width(
+            x.width(),
+            layer_norm(&x.values, &gain.values, &bias.values, eps),
+        ))
+    }
+
+    fn positions(&self, x: &Tensor, from: usize, to: usize) -> Result<Tensor, Error> {
+        let [batch, length, width] = x.shape[..] else {
+            panic!("sequences have three axes, not {:?}", x.shape);
+        };
+        let kept = x
+            .values
+            .chunks_exact(length * width)
+            .flat_map(|x| &x[from * width..to * width]);
+        Ok(Tensor::new(
+            vec![batch, to - from, width],
+            kept.copied().collect(),
+        ))
+    }
+
+    fn kv_cache(&self, batch: usize, capacity: usize, width: usize) -> Result<KvCache, Error> {
+        Ok(KvCache {
+            capacity,
+            width,
+            sequences: vec![Default::default(); batch],
+        })
+    }
+
+    fn kv_append(&self, cache: &mut KvCache, k: &Tensor, v: &Tensor) -> Result<(), Error> {
+        let per_sequence = k.values.len() / cache.sequences.len();
+        for (i, (keys, values)) in cache.sequences.iter_mut().enumerate() {
+            keys.extend_from_slice(&k.values[i * per_sequence..(i + 1) * per_sequence]);
+            values.extend_from_slice(&v.values[i * per_sequence..(i + 1) * per_sequence]);
+            assert!(
+                keys.len() <= cache.capacity * cache.width,
+                "more positions than the cache holds"
+            );
+        }
+        Ok(())
+    }
+
+    fn attention(
+        &self,
+        q: &Tensor,
+        cache: &KvCache,
+        n_head: usize,
+        mask: AttentionMask,
+    ) -> Result<Tensor, Error> {
+        let [batch, new, width] = q.shape[..] else {
+            panic!("queries have three axes, not {:?}", q.shape);
+        };
+        let head_dim = width / n_head;
+        let head = |x: &[f32], h: usize| -> Vec<f32> {
+            x.chunks_exact(width)
+                .flat_map(|row| &row[h * head_dim..(h + 1) * head_dim])
+                .copied()
+                .collect()
+        };
+        let mut out = vec![0.0; q.values.len()];
+        for b in 0..batch {
+            let (k, v) = &cache.sequences[if cache.sequences.len() == 1 { 0 } else { b }];
+            let q = &q.values[b * new * width..(b + 1) * new * width];
+            for h in 0..n_head {
+                let y = attention_head(&head(q, h), &head(k, h), &head(v, h), head_dim, mask);
+                for (i, y) in y.chunks_exact(head_dim).enumerate() {
+                    out[(b * new + i) * width + h * head_dim..][..head_dim].copy_from_slice(y);
+                }
+            }
+        }
+        Ok(Tensor::new(q.shape.clone(), out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causal_attention_sees_only_what_came_before() {
+        let (q, k) = ([1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0, 9.0, 9.0]);
+        let v = [1.0, 2.0, 3.0, 4.0, 100.0, 100.0];
+        let causal = attention_head(&q, &k, &v, 2, AttentionMask::Causal);
+        let full = attention_head(&q[..2], &k[..4], &v[..4], 2, AttentionMask::Full);
+        assert_eq!(
+            causal[..2],
+            full[..],
+            "the first of two queries sees two of three keys"
+        );
+    }
+
+    #[test]
+    fn a_convolution_pads_with_zeros_and_strides() {
+        let conv = Conv {
+            kernel: 3,
+            stride: 2,
+            padding: 1,
+        };
+        assert_eq!(
+            patches(&[1.0, 2.0, 3.0, 4.0], 1, conv),
+            [0.0, 1.0, 2.0, 2.0, 3.0, 4.0]
+        );
+    }
+}
