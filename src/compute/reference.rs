@@ -47,7 +47,7 @@ pub fn patches(x: &[f32], channels: usize, conv: Conv) -> Vec<f32> {
         for tap in 0..conv.kernel {
             match (out * conv.stride + tap).checked_sub(conv.padding) {
                 Some(at) if at < length => {
-                    rows.extend_from_slice(&x[at * channels..(at + 1) * channels])
+                    rows.extend_from_slice(&x[at * channels..(at + 1) * channels]);
                 }
                 _ => rows.extend(std::iter::repeat_n(0.0, channels)),
             }

@@ -95,7 +95,7 @@ pub(super) fn gemm(
                 from: panel * nr,
                 nr,
                 out,
-            })
+            });
         });
     c.par_chunks_mut(TASK_ROWS * n)
         .enumerate()

@@ -38,7 +38,7 @@ pub(super) fn exp<L: Lanes>(x: f32) -> f32 {
     if x < -87.3 { 0.0 } else { p * power }
 }
 
-/// The error function, within 4·10⁻⁷ absolute.
+/// The error function, within 5·10⁻⁷ absolute.
 ///
 /// The odd rational function x·P(x²)/Q(x²) with the coefficients of Eigen's single-precision `erf`; beyond |x| = 4 the
 /// value rounds to ±1.
@@ -69,7 +69,7 @@ pub(super) fn erf<L: Lanes>(x: f32) -> f32 {
     x * p / q
 }
 
-/// `x · Φ(x)`, within 4·10⁻⁷ · |x| absolute.
+/// `x · Φ(x)`, within 5·10⁻⁷ · |x| absolute.
 #[inline(always)]
 pub(super) fn gelu_erf<L: Lanes>(x: f32) -> f32 {
     let half = 0.5 * x;
@@ -202,7 +202,7 @@ mod tests {
             for (&x, &y) in xs.iter().zip(&ys) {
                 let truth = reference::erf(f64::from(x));
                 assert!(
-                    (f64::from(y) - truth).abs() <= 4e-7,
+                    (f64::from(y) - truth).abs() <= 5e-7,
                     "{}: erf({x}) = {y}, not {truth}",
                     isa.name()
                 );
