@@ -115,7 +115,7 @@ pub trait Backend: Send + Sync {
     fn embed(&self, table: &Self::Matrix, ids: &[u32], batch: usize)
     -> Result<Self::Tensor, Error>;
 
-    /// `x + y`, with `y` repeated over the leading axes that it lacks.
+    /// `x + y`, with `y` repeated over the leading axes that it lacks or has once.
     ///
     /// # Errors
     /// The device was lost.
@@ -182,6 +182,9 @@ pub trait Backend: Send + Sync {
         k: &Self::Tensor,
         v: &Self::Tensor,
     ) -> Result<(), Error>;
+
+    /// Forgets all but the first `len` positions of a cache.
+    fn kv_truncate(&self, cache: &mut Self::KvCache, len: usize);
 
     /// `softmax(q · kᵀ / √head_dim) · v` for each head: `q` `[batch, new, width]` gives `[batch, new, width]`, the heads side
     /// by side in `width`. A cache of one sequence serves every sequence of `q`.

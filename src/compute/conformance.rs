@@ -408,6 +408,9 @@ fn run_attention<B: Backend>(b: &B, case: &AttentionCase, mask: AttentionMask) -
             .unwrap()
     };
     let mut cache = b.kv_cache(cached, len + 3, width).unwrap();
+    b.kv_append(&mut cache, &upload(6, cached, len), &upload(7, cached, len))
+        .unwrap();
+    b.kv_truncate(&mut cache, 0); // what was there before must not shine through
     let first = len / 2; // in two steps, as a prompt and its continuation
     b.kv_append(
         &mut cache,

@@ -116,6 +116,15 @@ pub fn attention_head(
     out
 }
 
+/// Panics unless a tensor of shape `y` can be repeated over one of shape `x`.
+pub(super) fn assert_repeats(x: &[usize], y: &[usize]) {
+    let ones = y.iter().take_while(|&&extent| extent == 1).count();
+    assert!(
+        x.len() >= y.len() && x.ends_with(&y[ones..]),
+        "{y:?} cannot be repeated over {x:?}"
+    );
+}
+
 /// The backend of the plain loops.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reference;
@@ -199,12 +208,7 @@ impl Backend for Reference {
     }
 
     fn add(&self, x: &Tensor, y: &Tensor) -> Result<Tensor, Error> {
-        assert!(
-            x.shape.ends_with(&y.shape),
-            "{:?} is not the end of {:?}",
-            y.shape,
-            x.shape
-        );
+        assert_repeats(&x.shape, &y.shape);
         let sums = x
             .values
             .iter()
@@ -307,6 +311,13 @@ impl Backend for Reference {
             );
         }
         Ok(())
+    }
+
+    fn kv_truncate(&self, cache: &mut KvCache, len: usize) {
+        for (keys, values) in &mut cache.sequences {
+            keys.truncate(len * cache.width);
+            values.truncate(len * cache.width);
+        }
     }
 
     fn attention(

@@ -1,1 +1,5 @@
 //! Token ids become text and back.
+
+mod tiktoken;
+
+pub use tiktoken::{RankFileError, Vocabulary};

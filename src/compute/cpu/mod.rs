@@ -16,6 +16,7 @@ use self::attention::{Attention, KeysValues};
 use self::buffers::{Buffer, Buffers};
 use self::gemm::{Epilogue, Rows};
 pub use self::isa::Isa;
+use super::reference::assert_repeats;
 use super::{Activation, AttentionMask, Backend, Conv, Error, Weight};
 
 /// Values that are worth spreading over threads in an operation which only moves them.
@@ -199,12 +200,7 @@ impl Backend for Cpu {
     }
 
     fn add(&self, x: &Tensor, y: &Tensor) -> Result<Tensor, Error> {
-        assert!(
-            x.shape.ends_with(&y.shape),
-            "{:?} is not the end of {:?}",
-            y.shape,
-            x.shape
-        );
+        assert_repeats(&x.shape, &y.shape);
         let mut sum = self.tensor(x.shape.clone());
         let y = &y.values[..];
         for (sum, x) in sum
@@ -337,6 +333,10 @@ impl Backend for Cpu {
         }
         cache.len += new;
         Ok(())
+    }
+
+    fn kv_truncate(&self, cache: &mut KvCache, len: usize) {
+        cache.len = cache.len.min(len);
     }
 
     fn attention(

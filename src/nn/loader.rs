@@ -1,0 +1,198 @@
+//! From a checkpoint's tensors to a backend's layers.
+
+use super::{Conv1d, LayerNorm, Linear};
+use crate::checkpoint::{self, Checkpoint, Dtype, Tensor};
+use crate::compute::{self, Backend, Conv, Weight, WeightFormat};
+
+/// Why a layer could not be made from a checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The checkpoint lacks a tensor, or its bytes cannot be had.
+    #[error(transparent)]
+    Checkpoint(#[from] checkpoint::Error),
+    /// A tensor does not have the shape that the model's geometry asks for.
+    #[error("tensor `{tensor}` has shape {found:?}, expected {expected:?}")]
+    Shape {
+        /// The tensor's name.
+        tensor: String,
+        /// The shape that the geometry asks for.
+        expected: Vec<usize>,
+        /// The shape in the checkpoint.
+        found: Vec<usize>,
+    },
+    /// A tensor's element type cannot serve as a weight.
+    #[error("tensor `{tensor}` is {found:?}, expected f32, f16 or bf16")]
+    Dtype {
+        /// The tensor's name.
+        tensor: String,
+        /// Its type.
+        found: Dtype,
+    },
+    /// The backend refused.
+    #[error(transparent)]
+    Backend(#[from] compute::Error),
+}
+
+/// Finds the weights of a model, or of a part of it, by name.
+///
+/// An int8 tensor is a weight of [`WeightFormat::Q8`], and `NAME.scale` holds its scales.
+pub struct Loader<'a, B> {
+    backend: &'a B,
+    checkpoint: &'a dyn Checkpoint,
+    prefix: String,
+}
+
+impl<'a, B: Backend> Loader<'a, B> {
+    /// A loader of everything in `checkpoint`.
+    pub fn new(backend: &'a B, checkpoint: &'a dyn Checkpoint) -> Self {
+        Self {
+            backend,
+            checkpoint,
+            prefix: String::new(),
+        }
+    }
+
+    /// The loader of the part called `name`.
+    pub fn at(&self, name: impl std::fmt::Display) -> Self {
+        Self {
+            prefix: self.path(name),
+            ..*self
+        }
+    }
+
+    /// A layer of weight `[n, k]`, with a bias if it `has_bias`.
+    ///
+    /// # Errors
+    /// A tensor is missing, or has another shape or an unfit type.
+    pub fn linear(&self, n: usize, k: usize, has_bias: bool) -> Result<Linear<B>, Error> {
+        let bias = if has_bias {
+            Some(self.values("bias", &[n])?)
+        } else {
+            None
+        };
+        Ok(Linear {
+            weight: self.matrix("weight", n, k)?,
+            bias,
+        })
+    }
+
+    /// A normalisation of `width` values.
+    ///
+    /// # Errors
+    /// As [`Loader::linear`].
+    pub fn layer_norm(&self, width: usize, eps: f32) -> Result<LayerNorm<B>, Error> {
+        Ok(LayerNorm {
+            gain: self.values("weight", &[width])?,
+            bias: self.values("bias", &[width])?,
+            eps,
+        })
+    }
+
+    /// A convolution of weight `[n, channels, kernel]` with a bias.
+    ///
+    /// # Errors
+    /// As [`Loader::linear`].
+    pub fn conv1d(&self, n: usize, channels: usize, conv: Conv) -> Result<Conv1d<B>, Error> {
+        let stored = self.host_values("weight", &[n, channels, conv.kernel])?;
+        let mut weight = Vec::with_capacity(stored.len());
+        for filter in stored.chunks_exact(channels * conv.kernel) {
+            for tap in 0..conv.kernel {
+                weight.extend((0..channels).map(|channel| filter[channel * conv.kernel + tap]));
+            }
+        }
+        let weight = self
+            .backend
+            .matrix(Weight::from_f32(n, conv.kernel * channels, weight))?;
+        Ok(Conv1d {
+            weight,
+            bias: Some(self.values("bias", &[n])?),
+            conv,
+        })
+    }
+
+    /// The weight `name` `[rows, cols]`, in the format it is stored in.
+    ///
+    /// # Errors
+    /// As [`Loader::linear`].
+    pub fn matrix(&self, name: &str, rows: usize, cols: usize) -> Result<B::Matrix, Error> {
+        let Tensor { dtype, data, .. } = self.tensor(name, &[rows, cols])?;
+        let format = match dtype {
+            Dtype::F32 => WeightFormat::F32(data),
+            Dtype::F16 => WeightFormat::F16(data),
+            Dtype::Bf16 => WeightFormat::Bf16(data),
+            Dtype::I8 => {
+                let scales = self.host_values(&format!("{name}.scale"), &[rows])?;
+                WeightFormat::Q8 {
+                    codes: data,
+                    scales,
+                }
+            }
+            found => {
+                return Err(Error::Dtype {
+                    tensor: self.path(name),
+                    found,
+                });
+            }
+        };
+        Ok(self.backend.matrix(Weight::new(rows, cols, format)?)?)
+    }
+
+    /// The tensor `name` as activations.
+    ///
+    /// # Errors
+    /// As [`Loader::linear`].
+    pub fn values(&self, name: &str, shape: &[usize]) -> Result<B::Tensor, Error> {
+        Ok(self
+            .backend
+            .upload(shape, &self.host_values(name, shape)?)?)
+    }
+
+    fn host_values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
+        let Tensor { dtype, data, .. } = self.tensor(name, shape)?;
+        match dtype {
+            Dtype::F32 => Ok(data
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&bytes| f32::from_le_bytes(bytes))
+                .collect()),
+            Dtype::F16 => Ok(data
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&bytes| half::f16::from_le_bytes(bytes).to_f32())
+                .collect()),
+            Dtype::Bf16 => Ok(data
+                .as_chunks()
+                .0
+                .iter()
+                .map(|&bytes| half::bf16::from_le_bytes(bytes).to_f32())
+                .collect()),
+            found => Err(Error::Dtype {
+                tensor: self.path(name),
+                found,
+            }),
+        }
+    }
+
+    fn tensor(&self, name: &str, expected: &[usize]) -> Result<Tensor, Error> {
+        let path = self.path(name);
+        let tensor = self.checkpoint.tensor(&path)?;
+        if tensor.shape != expected {
+            return Err(Error::Shape {
+                tensor: path,
+                expected: expected.to_vec(),
+                found: tensor.shape,
+            });
+        }
+        Ok(tensor)
+    }
+
+    fn path(&self, name: impl std::fmt::Display) -> String {
+        if self.prefix.is_empty() {
+            name.to_string()
+        } else {
+            format!("{}.{name}", self.prefix)
+        }
+    }
+}
