@@ -1,1 +1,50 @@
 //! Names become local files.
+//!
+//! A [`Spec`] is what the user types. A kit's [`Factory`] offers it to its [`Provider`]s in order and answers with a
+//! [`DeferredModel`]; [`DeferredModel::plan`] completes and checks it before any byte moves; the [`PinnedCache`] brings
+//! the plan's files local; [`Plan::construct`] builds the model.
+//!
+//! ```text
+//! Spec ──▶ Row ──▶ DeferredModel ──▶ Plan ──▶ LocalFiles ──▶ the kit's model
+//!   Factory, Provider        plan      PinnedCache    construct
+//! ```
+//!
+//! The room knows no tensors: a kit tells it which kinds of file it can build a model from, and reads them itself. The
+//! environment is read once, by [`Roots::from_vars`], and passed in.
+
+mod bundled;
+mod cache;
+mod deferred;
+mod digest;
+mod error;
+mod factory;
+#[cfg(test)]
+mod fixture;
+mod local;
+mod local_files;
+mod manifest;
+mod near;
+mod prefab;
+mod provider;
+mod resource;
+mod roots;
+mod row;
+mod sniff;
+mod spec;
+mod well_known;
+
+pub use bundled::Bundled;
+pub use cache::PinnedCache;
+pub use deferred::{DeferredModel, Plan};
+pub use digest::Sha256;
+pub use error::{Defect, Error, NotCached, PassedOver};
+pub use factory::{Construct, Factory, Need};
+pub use local_files::{Content, LocalFile, LocalFiles, Provenance};
+pub use manifest::Manifest;
+pub use prefab::Prefab;
+pub use provider::{Answer, Outcome, Provider};
+pub use resource::{Kind, Linked, Resource, ResourceMap, Source};
+pub use roots::Roots;
+pub use row::Row;
+pub use spec::Spec;
+pub use well_known::WellKnown;

@@ -1,0 +1,420 @@
+use std::{io, path::PathBuf};
+
+use super::{Kind, Sha256};
+
+/// Why a name did not become local files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is neither a path nor a well-formed name.
+    #[error("`{spec}` is not a model: {reason}")]
+    InvalidSpec {
+        /// As typed.
+        spec: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// What can only be a path does not exist.
+    #[error("no such file or directory: `{}`", path.display())]
+    NoSuchPath {
+        /// The path, `~/` expanded.
+        path: PathBuf,
+    },
+    /// The prefix names no provider of the kit.
+    #[error("no provider `{provider}` in this build")]
+    NoProvider {
+        /// What stood before the colon.
+        provider: String,
+        /// The providers there are.
+        known: Vec<String>,
+    },
+    /// Every provider that was asked answered that it has no such row.
+    #[error("no model `{reference}` in {}{}", list(asked), if *bare { ", and no such file or directory" } else { "" })]
+    NotFound {
+        /// As asked.
+        reference: String,
+        /// Whether it was typed without a provider, so that it could have been a path.
+        bare: bool,
+        /// The providers asked.
+        asked: Vec<String>,
+        /// Specs that were perhaps meant, best first.
+        near: Vec<String>,
+        /// Specs of all rows.
+        known: Vec<String>,
+    },
+    /// A file is in none of its places.
+    #[error(transparent)]
+    NotCached(Box<NotCached>),
+    /// A file's bytes do not have the digest that pins them.
+    #[error("`{file}` has sha256 {found}, expected {expected}")]
+    WrongDigest {
+        /// Its path, or its name when its bytes are linked in.
+        file: String,
+        /// Whether its bytes are linked into the binary.
+        linked: bool,
+        /// The pin.
+        expected: Sha256,
+        /// Computed from the bytes.
+        found: Sha256,
+    },
+    /// A file at its pinned path has another length than its row says.
+    #[error("`{}` has {found} bytes, expected {expected}", path.display())]
+    WrongSize {
+        /// The pinned path.
+        path: PathBuf,
+        /// The row's.
+        expected: u64,
+        /// The file's.
+        found: u64,
+    },
+    /// A directory holds no weights.
+    #[error("no weights in `{}`: looked for {}", path.display(), list(looked_for))]
+    MissingWeights {
+        /// The directory.
+        path: PathBuf,
+        /// Every name and pattern looked for.
+        looked_for: Vec<String>,
+        /// The spec of a model that has the directory's name.
+        same_name: Option<String>,
+    },
+    /// A directory holds several weight files and no rule says which one is meant.
+    #[error("several weight files in `{}`: {}", path.display(), list(files))]
+    AmbiguousWeights {
+        /// The directory.
+        path: PathBuf,
+        /// Their names.
+        files: Vec<String>,
+    },
+    /// A file given as weights is something else.
+    #[error("`{}` is {found}, not model weights", path.display())]
+    NotWeights {
+        /// The file.
+        path: PathBuf,
+        /// What it is, with its article.
+        found: &'static str,
+    },
+    /// No constructor of the kit reads weights of this kind.
+    #[error("{kit} cannot read weights of kind {found} (`{model}`)")]
+    Unsupported {
+        /// The spec.
+        model: String,
+        /// The kit.
+        kit: String,
+        /// The kind of the weights.
+        found: Kind,
+        /// The kinds that can be read.
+        readable: Vec<String>,
+    },
+    /// Weights are there, but not what the kit needs beside them.
+    #[error("`{model}` is incomplete: no {}", list(missing))]
+    Incomplete {
+        /// The spec.
+        model: String,
+        /// The keys that are missing.
+        missing: Vec<String>,
+    },
+    /// An overlay's key means nothing to this model.
+    #[error("`{model}` has no resource `{key}`")]
+    UnknownKey {
+        /// The spec.
+        model: String,
+        /// The overlay's key.
+        key: String,
+        /// The keys it has or may have.
+        known: Vec<String>,
+    },
+    /// A row names a prefab that the factory does not have.
+    #[error("row `{row}` names the prefab `{prefab}`, which does not exist")]
+    UnknownPrefab {
+        /// The row.
+        row: String,
+        /// The missing prefab.
+        prefab: String,
+    },
+    /// A prefab's geometry is not what its kit expects.
+    #[error("prefab `{prefab}`: {message}")]
+    Geometry {
+        /// The prefab.
+        prefab: String,
+        /// Which field, and what is wrong with it.
+        message: String,
+    },
+    /// A table of rows cannot be used.
+    #[error("{table}:{line}: {defect}")]
+    Manifest {
+        /// The file or table.
+        table: String,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong there.
+        defect: Defect,
+    },
+    /// A second provider of the same name, or a second, different prefab of the same name.
+    #[error("{what} `{name}` is there already")]
+    Duplicate {
+        /// `provider` or `prefab`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The file system refused.
+    #[error("cannot read `{}`", path.display())]
+    Io {
+        /// What was to be read.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// What the user can do about it, in one line.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoProvider { known, .. } => Some(format!("the providers are {}", list(known))),
+            Self::NotFound { near, known, .. } if near.is_empty() => {
+                (!known.is_empty()).then(|| format!("the models are {}", list(known)))
+            }
+            Self::NotFound { near, .. } => Some(format!("did you mean {}?", either(near))),
+            Self::NotCached(missing) => Some(missing.hint()),
+            Self::WrongDigest { linked: true, .. } => {
+                Some("this binary is damaged: install it again".to_owned())
+            }
+            Self::WrongDigest { .. } | Self::WrongSize { .. } => Some(
+                "the file is damaged or another one: remove it and put the right one in its place"
+                    .to_owned(),
+            ),
+            Self::MissingWeights {
+                same_name: Some(spec),
+                ..
+            } => Some(format!("for the model of that name write `{spec}`")),
+            Self::AmbiguousWeights { .. } => Some("give the path of one of them".to_owned()),
+            Self::NotWeights { .. } => Some(
+                "give a safetensors file, a torch archive, or a directory that holds one"
+                    .to_owned(),
+            ),
+            Self::Unsupported { readable, .. } => Some(format!("it reads {}", list(readable))),
+            Self::Incomplete { .. } => Some("put it beside the weights".to_owned()),
+            Self::UnknownKey { known, .. } => Some(format!("the keys are {}", list(known))),
+            _ => None,
+        }
+    }
+}
+
+/// A file that is in none of its places, and what would help.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`{model}` is not on this machine: {file} is neither in the cache nor in a local place{}",
+    notes(passed_over)
+)]
+pub struct NotCached {
+    /// The spec.
+    pub model: String,
+    /// The name of the file.
+    pub file: String,
+    /// Length in bytes, where it is known.
+    pub size: Option<u64>,
+    /// Where the file may be put, in the order in which it is looked for.
+    pub places: Vec<PathBuf>,
+    /// What was there but could not be used.
+    pub passed_over: Vec<PassedOver>,
+    /// Where the file is published.
+    pub url: Option<String>,
+    /// Specs of the same model that need no file.
+    pub instead: Vec<String>,
+}
+
+impl NotCached {
+    fn hint(&self) -> String {
+        let mut hint = String::new();
+        if !self.instead.is_empty() {
+            let specs: Vec<_> = self
+                .instead
+                .iter()
+                .map(|spec| format!("-m {spec}"))
+                .collect();
+            hint = format!("use {}, which is in this binary, or ", either(&specs));
+        }
+        if self.places.is_empty() {
+            return hint + "name a cache directory by PRETRAINED_CACHE_DIR, or give a path";
+        }
+        let places: Vec<_> = self
+            .places
+            .iter()
+            .map(|place| place.display().to_string())
+            .collect();
+        let from = self
+            .url
+            .as_ref()
+            .map(|url| format!(" (published at {url})"));
+        format!(
+            "{hint}put the file{} at {}",
+            from.unwrap_or_default(),
+            either(&places)
+        )
+    }
+}
+
+/// A file that was found where one was looked for, and not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Where.
+    pub path: PathBuf,
+    /// Why not.
+    pub reason: String,
+}
+
+/// What is wrong with a table, a row or a resource.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Defect {
+    /// Not TOML, or not this schema.
+    #[error("{message}")]
+    Syntax {
+        /// The parser's words.
+        message: String,
+    },
+    /// A schema that this version cannot read.
+    #[error("schema {found} is not known, expected {expected}")]
+    Schema {
+        /// The file's.
+        found: u32,
+        /// Ours.
+        expected: u32,
+    },
+    /// Two prefabs, or two names of rows, are the same.
+    #[error("duplicate {what} `{name}`")]
+    Duplicate {
+        /// `prefab` or `name`.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// Two resources of a row have the same key.
+    #[error("duplicate resource key `{key}`")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+    },
+    /// A name that could not be typed.
+    #[error("`{name}` is not a name: it is empty, or has a space, a colon or a control character")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// A row without files.
+    #[error("row `{row}` has no resources")]
+    NoResources {
+        /// The row.
+        row: String,
+    },
+    /// A key that could not be typed.
+    #[error("`{key}` is not a resource key: it is empty, or has a space or a control character")]
+    Key {
+        /// The key.
+        key: String,
+    },
+    /// A namespace that is not one plain directory name.
+    #[error("resource `{key}`: `{namespace}` is not a directory name")]
+    Namespace {
+        /// The resource.
+        key: String,
+        /// Its namespace.
+        namespace: String,
+    },
+    /// A file name that is not a plain relative path.
+    #[error("resource `{key}`: `{file}` is not a plain relative path")]
+    File {
+        /// The resource.
+        key: String,
+        /// Its file.
+        file: String,
+    },
+    /// A file that nothing pins.
+    #[error("resource `{key}` has no sha256")]
+    Unpinned {
+        /// The resource.
+        key: String,
+    },
+    /// Not a SHA-256 digest.
+    #[error("`{found}` is not a sha256: expected 64 lower-case hexadecimal digits")]
+    Digest {
+        /// As written.
+        found: String,
+    },
+    /// A row of linked bytes and the bytes do not match by file name.
+    #[error("no bytes are linked in for `{file}`")]
+    NotLinked {
+        /// The file that the row names.
+        file: String,
+    },
+    /// Linked bytes that no row names.
+    #[error("the bytes linked in as `{file}` belong to no row")]
+    UnusedBytes {
+        /// The name given to the bytes.
+        file: String,
+    },
+}
+
+/// Quoted items after one another.
+fn list(items: &[String]) -> String {
+    items
+        .iter()
+        .map(|item| format!("`{item}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// Quoted items of which one is to be chosen.
+fn either(items: &[String]) -> String {
+    items
+        .iter()
+        .map(|item| format!("`{item}`"))
+        .collect::<Vec<_>>()
+        .join(" or ")
+}
+
+/// What was passed over, as the end of a message.
+fn notes(passed_over: &[PassedOver]) -> String {
+    passed_over
+        .iter()
+        .map(|it| format!("; `{}` {}", it.path.display(), it.reason))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Results carry the error by value; clippy's `result_large_err` draws the line at 128 bytes.
+    #[test]
+    fn error_is_small() {
+        assert!(size_of::<Error>() <= 128, "{}", size_of::<Error>());
+    }
+
+    #[test]
+    fn missing_file_says_where_to_put_it_and_what_else_would_do() {
+        let error = Error::NotCached(Box::new(NotCached {
+            model: "tiny.en".to_owned(),
+            file: "tiny.en.pt".to_owned(),
+            size: Some(3),
+            places: vec!["/c/tiny.en.pt".into(), "/w/tiny.en.pt".into()],
+            passed_over: vec![PassedOver {
+                path: "/w/tiny.en.pt".into(),
+                reason: "is a directory".to_owned(),
+            }],
+            url: Some("https://example.org/tiny.en.pt".to_owned()),
+            instead: vec!["bundled:tiny.en".to_owned()],
+        }));
+        assert_eq!(
+            error.to_string(),
+            "`tiny.en` is not on this machine: tiny.en.pt is neither in the cache nor in a local place; \
+             `/w/tiny.en.pt` is a directory"
+        );
+        assert_eq!(
+            error.hint().unwrap(),
+            "use `-m bundled:tiny.en`, which is in this binary, or put the file \
+             (published at https://example.org/tiny.en.pt) at `/c/tiny.en.pt` or `/w/tiny.en.pt`"
+        );
+    }
+}

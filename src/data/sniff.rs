@@ -1,0 +1,174 @@
+use std::{fs::File, io::Read, path::Path};
+
+use super::{Error, Kind};
+
+/// Bytes read from the start of a file to tell what it is.
+const HEAD_BYTES: usize = 512;
+
+/// The longest header that the safetensors format allows.
+const MAX_SAFETENSORS_HEADER_BYTES: u64 = 100_000_000;
+
+/// What the weight file at `path` holds: by its content where that is conclusive, else by its name, so that a damaged
+/// file still reaches the reader that can say how it is damaged.
+///
+/// # Errors
+/// [`Error::NotWeights`] for what is certainly something else, [`Error::Io`] when the file cannot be read.
+pub(super) fn weights_kind(path: &Path) -> Result<Kind, Error> {
+    let io = |source| Error::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let not_weights = |found| Error::NotWeights {
+        path: path.to_owned(),
+        found,
+    };
+    let metadata = path.metadata().map_err(io)?;
+    if metadata.is_dir() {
+        return Err(not_weights("a directory"));
+    }
+    if !metadata.is_file() {
+        return Err(not_weights("not a regular file"));
+    }
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    File::open(path)
+        .map_err(io)?
+        .take(HEAD_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(io)?;
+    match content(&head) {
+        Content::Zip if named(path, ".pt") => Ok(Kind::OpenaiPt),
+        Content::Zip => Ok(Kind::Pytorch),
+        Content::Weights(kind) => Ok(kind),
+        Content::Other(found) => Err(not_weights(found)),
+        Content::Unclear => kind_by_name(path).ok_or_else(|| not_weights("a file of unknown form")),
+    }
+}
+
+/// What the first bytes of a file say.
+enum Content {
+    Zip,
+    Weights(Kind),
+    Other(&'static str),
+    Unclear,
+}
+
+fn content(head: &[u8]) -> Content {
+    if head.is_empty() {
+        return Content::Other("an empty file");
+    }
+    if head.starts_with(b"PK\x03\x04") {
+        return Content::Zip;
+    }
+    if head.starts_with(b"GGUF") {
+        return Content::Weights(Kind::Gguf);
+    }
+    // The magic number 0x67676d6c ("ggml"), little-endian.
+    if head.starts_with(b"lmgg") {
+        return Content::Weights(Kind::Ggml);
+    }
+    if let Some((length, rest)) = head.split_first_chunk()
+        && rest.starts_with(b"{")
+        && u64::from_le_bytes(*length) <= MAX_SAFETENSORS_HEADER_BYTES
+    {
+        return Content::Weights(Kind::Safetensors);
+    }
+    if head.starts_with(b"version https://git-lfs.github.com/spec/") {
+        return Content::Other("a Git LFS pointer (the file itself was not fetched)");
+    }
+    let text = head.trim_ascii_start();
+    if text
+        .get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case(b"<html"))
+        || text
+            .get(..9)
+            .is_some_and(|start| start.eq_ignore_ascii_case(b"<!doctype"))
+    {
+        return Content::Other("an HTML page");
+    }
+    Content::Unclear
+}
+
+fn kind_by_name(path: &Path) -> Option<Kind> {
+    let kinds = [
+        (".safetensors", Kind::Safetensors),
+        (".safetensors.index.json", Kind::SafetensorsIndex),
+        (".pt", Kind::OpenaiPt),
+        (".bin", Kind::Pytorch),
+        (".pth", Kind::Pytorch),
+        (".gguf", Kind::Gguf),
+    ];
+    kinds
+        .iter()
+        .find(|(end, _)| named(path, end))
+        .map(|(_, kind)| *kind)
+}
+
+fn named(path: &Path, end: &str) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.as_encoded_bytes().ends_with(end.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_decides_and_the_name_helps() {
+        let safetensors = b"\x08\0\0\0\0\0\0\0{}      ";
+        let cases: [(&str, &[u8], Result<Kind, &str>); 14] = [
+            ("tiny.pt", b"PK\x03\x04rest", Ok(Kind::OpenaiPt)),
+            ("pytorch_model.bin", b"PK\x03\x04rest", Ok(Kind::Pytorch)),
+            ("model.safetensors", safetensors, Ok(Kind::Safetensors)),
+            ("misnamed.pt", safetensors, Ok(Kind::Safetensors)),
+            ("x", b"GGUF\x03\0\0\0", Ok(Kind::Gguf)),
+            ("ggml-base.bin", b"lmgg\x01", Ok(Kind::Ggml)),
+            (
+                "model.safetensors.index.json",
+                b"{\"metadata\": {}}",
+                Ok(Kind::SafetensorsIndex),
+            ),
+            (
+                "lying.safetensors",
+                b"\xff\xff\xff\xff\xff\xff\xff\xff{}",
+                Ok(Kind::Safetensors),
+            ),
+            ("short.pt", b"P", Ok(Kind::OpenaiPt)),
+            ("empty.pt", b"", Err("an empty file")),
+            (
+                "page.safetensors",
+                b"\n<!DOCTYPE html><html>",
+                Err("an HTML page"),
+            ),
+            ("page.pt", b"<HTML>", Err("an HTML page")),
+            (
+                "pointer.safetensors",
+                b"version https://git-lfs.github.com/spec/v1\noid sha256:",
+                Err("a Git LFS pointer (the file itself was not fetched)"),
+            ),
+            ("notes.txt", b"hello", Err("a file of unknown form")),
+        ];
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes, expected) in cases {
+            let path = dir.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            match (weights_kind(&path), expected) {
+                (Ok(kind), Ok(expected)) => assert_eq!(kind, expected, "{name}"),
+                (Err(Error::NotWeights { found, .. }), Err(expected)) => {
+                    assert_eq!(found, expected, "{name}");
+                }
+                (other, _) => panic!("{name}: {other:?}"),
+            }
+        }
+        assert!(matches!(
+            weights_kind(dir.path()),
+            Err(Error::NotWeights {
+                found: "a directory",
+                ..
+            })
+        ));
+        assert!(matches!(
+            weights_kind(&dir.path().join("none")),
+            Err(Error::Io { .. })
+        ));
+    }
+}

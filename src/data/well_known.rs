@@ -1,0 +1,153 @@
+use super::{Error, Manifest, Prefab, Provider, Row};
+
+/// The compiled-in table of published models.
+#[derive(Clone, Debug)]
+pub struct WellKnown(Manifest);
+
+impl WellKnown {
+    /// The prefix that chooses this provider.
+    pub const NAME: &str = "well-known";
+
+    /// Reads the table.
+    ///
+    /// # Errors
+    /// [`Error::Manifest`] as [`Manifest::parse`].
+    pub fn from_toml(text: &str) -> Result<Self, Error> {
+        Manifest::parse(Self::NAME, text).map(Self)
+    }
+}
+
+impl Provider for WellKnown {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn get(&self, reference: &str) -> Result<Option<Row>, Error> {
+        Ok(self.0.row(reference).cloned())
+    }
+
+    fn rows(&self) -> &[Row] {
+        &self.0.rows
+    }
+
+    fn prefabs(&self) -> &[Prefab] {
+        &self.0.prefabs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Kind, Roots, Source};
+
+    fn whisper() -> WellKnown {
+        WellKnown::from_toml(include_str!("../../assets/whisper/well-known.toml")).unwrap()
+    }
+
+    #[test]
+    fn every_whisper_row_has_its_prefab_and_a_pinned_place() {
+        let whisper = whisper();
+        assert_eq!((whisper.prefabs().len(), whisper.rows().len()), (12, 12));
+        for row in whisper.rows() {
+            let weights = row.resources.get("weights").unwrap();
+            let digest = weights.sha256.unwrap().to_string();
+            assert_eq!(weights.kind, Kind::OpenaiPt);
+            assert_eq!(
+                row.name,
+                format!("openai/{}", weights.file.strip_suffix(".pt").unwrap())
+            );
+            assert!(
+                whisper
+                    .prefabs()
+                    .iter()
+                    .any(|prefab| prefab.name == row.prefab),
+                "{}",
+                row.prefab
+            );
+            assert_eq!(
+                weights.sources[0],
+                Source::Local(Roots::OPENAI_WHISPER.to_owned())
+            );
+            // OpenAI's own loader reads the digest from the URL; two places that agree cannot both be mistyped.
+            assert!(
+                weights
+                    .url()
+                    .unwrap()
+                    .ends_with(&format!("/{digest}/{}", weights.file)),
+                "{}",
+                row.name
+            );
+            assert!(weights.size.is_some());
+        }
+    }
+
+    #[test]
+    fn whisper_models_answer_to_the_names_people_type() {
+        let cases = [
+            ("tiny.en", "openai/tiny.en"),
+            ("whisper-tiny.en", "openai/tiny.en"),
+            ("openai/tiny.en", "openai/tiny.en"),
+            ("base", "openai/base"),
+            ("large-v2", "openai/large-v2"),
+            ("large", "openai/large-v3"),
+            ("turbo", "openai/large-v3-turbo"),
+            ("whisper-turbo", "openai/large-v3-turbo"),
+            ("large-v3-turbo", "openai/large-v3-turbo"),
+        ];
+        for (name, row) in cases {
+            assert_eq!(whisper().get(name).unwrap().unwrap().name, row, "{name}");
+        }
+        assert_eq!(whisper().get("Tiny").unwrap(), None);
+    }
+
+    #[test]
+    fn whisper_geometries_are_consistent() {
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Geometry {
+            n_mels: usize,
+            n_vocab: usize,
+            n_audio_ctx: usize,
+            n_audio_state: usize,
+            n_audio_head: usize,
+            n_audio_layer: usize,
+            n_text_ctx: usize,
+            n_text_state: usize,
+            n_text_head: usize,
+            n_text_layer: usize,
+            n_languages: usize,
+            alignment_heads: Vec<(usize, usize)>,
+        }
+        for prefab in whisper().prefabs() {
+            let g: Geometry = prefab.geometry().unwrap();
+            assert_eq!((g.n_audio_ctx, g.n_text_ctx), (1500, 448));
+            assert_eq!(
+                (g.n_audio_state, g.n_audio_head),
+                (g.n_text_state, g.n_text_head)
+            );
+            assert_eq!(
+                g.n_audio_state,
+                64 * g.n_audio_head,
+                "{}: heads are 64 wide",
+                prefab.name
+            );
+            assert!(g.n_audio_layer >= g.n_text_layer);
+            // 50257 tokens of text (50256 in GPT-2's vocabulary), 1501 timestamps, 8 other specials, the languages.
+            let expected = if g.n_languages == 1 {
+                51864
+            } else {
+                51766 + g.n_languages
+            };
+            assert_eq!(g.n_vocab, expected, "{}", prefab.name);
+            assert_eq!(g.n_mels, if g.n_languages == 100 { 128 } else { 80 });
+            assert!(!g.alignment_heads.is_empty());
+            for (layer, head) in g.alignment_heads {
+                assert!(
+                    layer < g.n_text_layer && head < g.n_text_head,
+                    "{}: [{layer}, {head}]",
+                    prefab.name
+                );
+            }
+        }
+    }
+}
