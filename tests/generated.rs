@@ -1,6 +1,10 @@
 //! The committed completions and manual pages are those of the grammar.
 //!
 //! After a change of the flags, write them again: `PRETRAINED_REGENERATE=1 cargo test --test generated`.
+#![allow(
+    clippy::unwrap_used,
+    reason = "this is test code, though not every function is a test"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

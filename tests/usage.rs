@@ -112,7 +112,7 @@ fn the_twelve_whisper_geometries_are_listed() {
         .as_array()
         .unwrap()
         .iter()
-        .find(|prefab| prefab["name"] == "tiny.en")
+        .find(|prefab| prefab["name"] == "whisper-tiny.en")
         .unwrap();
     // The elements of the 167 tensors in OpenAI's file; 1500 x 384 of them are the encoder's fixed positions.
     assert_eq!(tiny["parameters"], 37_760_256);

@@ -101,9 +101,9 @@ impl Error {
     }
 
     /// What to do about it, where there is something to do.
-    pub(crate) fn hint(&self) -> Option<&str> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::Usage { hint, .. } => hint.as_deref(),
+            Self::Usage { hint, .. } => hint.clone(),
             Self::Input { source, .. } => source.hint(),
             _ => None,
         }
@@ -143,7 +143,7 @@ impl Error {
             #[serde(skip_serializing_if = "Option::is_none")]
             file: Option<&'a str>,
             #[serde(skip_serializing_if = "Option::is_none")]
-            remedy: Option<&'a str>,
+            remedy: Option<String>,
         }
         let exit = self.exit();
         let file = match self {
@@ -170,7 +170,7 @@ mod tests {
         let error = Error::usage("no such thing", "try another").of_input("talk.wav");
         assert_eq!(error.text(), "talk.wav: no such thing");
         assert_eq!(error.exit(), Exit::Usage);
-        assert_eq!(error.hint(), Some("try another"));
+        assert_eq!(error.hint().as_deref(), Some("try another"));
         assert_eq!(
             Error::Partial {
                 failed: 1,

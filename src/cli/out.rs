@@ -106,9 +106,9 @@ impl Out {
         let mut line = String::with_capacity(text.len() + 1);
         for c in text.chars() {
             if c.is_control() {
-                line.extend(c.escape_default())
+                line.extend(c.escape_default());
             } else {
-                line.push(c)
+                line.push(c);
             }
         }
         line.push('\n');

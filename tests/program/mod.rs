@@ -1,7 +1,10 @@
 //! The real binary, run in a directory and a home of its own.
 
-// Each test file uses a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses a part of this")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "this is test code, though no function here is a test"
+)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,30 +14,30 @@ use tempfile::TempDir;
 
 /// What a run wrote and how it ended.
 #[derive(Debug)]
-pub struct Ended {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// A fresh directory to run in, which is the home as well.
-pub struct Place {
+pub(crate) struct Place {
     dir: TempDir,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             dir: TempDir::new().unwrap(),
         }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
     /// Writes a file and gives its name.
-    pub fn file<'a>(&self, name: &'a str, bytes: &[u8]) -> &'a str {
+    pub(crate) fn file<'a>(&self, name: &'a str, bytes: &[u8]) -> &'a str {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
@@ -42,7 +45,7 @@ impl Place {
     }
 
     /// A 16 kHz mono wav of `samples`.
-    pub fn wav<'a>(&self, name: &'a str, samples: &[i16]) -> &'a str {
+    pub(crate) fn wav<'a>(&self, name: &'a str, samples: &[i16]) -> &'a str {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let sample_format = hound::SampleFormat::Int;
@@ -61,17 +64,17 @@ impl Place {
     }
 
     /// The sample clip under another name.
-    pub fn sample<'a>(&self, name: &'a str) -> &'a str {
+    pub(crate) fn sample<'a>(&self, name: &'a str) -> &'a str {
         self.file(name, &std::fs::read(sample()).unwrap())
     }
 
     /// Contents of a file that a run wrote.
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
     /// Names in a directory, sorted.
-    pub fn names(&self, dir: &str) -> Vec<String> {
+    pub(crate) fn names(&self, dir: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(dir)).unwrap();
         let mut names: Vec<_> = entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -81,7 +84,7 @@ impl Place {
     }
 
     /// The binary with nothing of this machine's environment, and an empty stdin.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pretrained"));
         command
             .args(args)
@@ -95,11 +98,11 @@ impl Place {
         command
     }
 
-    pub fn run(&self, args: &[&str]) -> Ended {
+    pub(crate) fn run(&self, args: &[&str]) -> Ended {
         self.run_with_stdin(args, b"")
     }
 
-    pub fn run_with_stdin(&self, args: &[&str], stdin: &[u8]) -> Ended {
+    pub(crate) fn run_with_stdin(&self, args: &[&str], stdin: &[u8]) -> Ended {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
         let bytes = stdin.to_vec();
@@ -120,7 +123,7 @@ impl Place {
 impl Ended {
     /// Asserts the exit code, and shows everything when it is another.
     #[track_caller]
-    pub fn expect(self, code: i32) -> Self {
+    pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(
             self.code, code,
             "stdout: {}\nstderr: {}",
@@ -131,7 +134,7 @@ impl Ended {
 
     /// Asserts that stderr is one line, apart from hints and the note about the built-in model, and gives it.
     #[track_caller]
-    pub fn error_line(&self) -> &str {
+    pub(crate) fn error_line(&self) -> &str {
         let talk = |line: &&str| {
             !line.starts_with("hint: ") && !line.starts_with("using the built-in model")
         };
@@ -142,26 +145,26 @@ impl Ended {
 
     /// stdout as JSON.
     #[track_caller]
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 
     /// The only object on stderr.
     #[track_caller]
-    pub fn error_object(&self) -> serde_json::Value {
+    pub(crate) fn error_object(&self) -> serde_json::Value {
         serde_json::from_str(&self.stderr)
             .unwrap_or_else(|error| panic!("one object, {error}: {}", self.stderr))
     }
 }
 
 /// The clip that comes with the project.
-pub fn sample() -> PathBuf {
+pub(crate) fn sample() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/samples/jfk.wav")
 }
 
 /// Lower-case words without punctuation.
-pub fn words(text: &str) -> Vec<String> {
+pub(crate) fn words(text: &str) -> Vec<String> {
     let letters = |word: &str| {
         word.chars()
             .filter(|c| c.is_alphanumeric())

@@ -156,9 +156,9 @@ fn transcribe_one(
     });
     if let Some(progress) = progress {
         if heard.is_ok() {
-            progress.finish()
+            progress.finish();
         } else {
-            progress.abandon()
+            progress.abandon();
         }
     }
     if let Some(error) = broken {
