@@ -1,6 +1,6 @@
 //! `pretrained inspect`: what a model is, without running it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -149,6 +149,38 @@ impl Contents {
             });
         }
         contents
+    }
+
+    /// Where these tensors depart from `expected`, names with shapes: first those that are expected, in their order,
+    /// then what is there beside them.
+    pub(crate) fn differences(&self, expected: &[(String, Vec<usize>)]) -> Vec<Difference> {
+        let shapes: BTreeMap<_, _> = self
+            .tensors
+            .iter()
+            .map(|tensor| (tensor.name.as_str(), &tensor.shape))
+            .collect();
+        let known: BTreeSet<_> = expected.iter().map(|(name, _)| name.as_str()).collect();
+        let departs = |(tensor, expected): &(String, Vec<usize>)| {
+            let (tensor, expected) = (tensor.clone(), expected.clone());
+            match shapes.get(tensor.as_str()) {
+                None => Some(Difference::Missing { tensor, expected }),
+                Some(found) if **found != expected => Some(Difference::Shape {
+                    tensor,
+                    expected,
+                    found: (*found).clone(),
+                }),
+                Some(_) => None,
+            }
+        };
+        let extra = self
+            .tensors
+            .iter()
+            .filter(|tensor| !known.contains(tensor.name.as_str()));
+        let extra = extra.map(|tensor| Difference::Extra {
+            tensor: tensor.name.clone(),
+            found: tensor.shape.clone(),
+        });
+        expected.iter().filter_map(departs).chain(extra).collect()
     }
 }
 
@@ -324,6 +356,38 @@ tensor           dtype  shape
 decoder.ln.bias  F32    [384]
 ";
         assert_eq!(report().text(), expected);
+    }
+
+    #[test]
+    fn tensors_are_held_against_what_is_expected() {
+        let tensor = |name: &str, shape: &[usize]| Tensor {
+            name: name.into(),
+            dtype: "F16".into(),
+            shape: shape.to_vec(),
+        };
+        let tensors = vec![tensor("a", &[2]), tensor("b", &[3, 1]), tensor("d", &[])];
+        let contents = Contents {
+            tensors,
+            ..Contents::default()
+        };
+        let expected = [("c", vec![4]), ("b", vec![1, 3]), ("a", vec![2])]
+            .map(|(name, shape)| (name.to_owned(), shape));
+        let found = [
+            Difference::Missing {
+                tensor: "c".into(),
+                expected: vec![4],
+            },
+            Difference::Shape {
+                tensor: "b".into(),
+                expected: vec![1, 3],
+                found: vec![3, 1],
+            },
+            Difference::Extra {
+                tensor: "d".into(),
+                found: vec![],
+            },
+        ];
+        assert_eq!(contents.differences(&expected), found);
     }
 
     #[test]

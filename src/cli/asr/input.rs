@@ -11,7 +11,7 @@ pub(crate) enum Input {
     /// Standard input, `-`.
     Stdin,
     /// A file.
-    File(PathBuf),
+    Path(PathBuf),
 }
 
 impl Input {
@@ -19,7 +19,7 @@ impl Input {
     pub(crate) fn name(&self) -> Cow<'_, str> {
         match self {
             Self::Stdin => Cow::Borrowed("-"),
-            Self::File(path) => path.to_string_lossy(),
+            Self::Path(path) => path.to_string_lossy(),
         }
     }
 
@@ -27,7 +27,7 @@ impl Input {
     pub(crate) fn label(&self) -> Cow<'_, str> {
         match self {
             Self::Stdin => Cow::Borrowed("stdin"),
-            Self::File(_) => self.name(),
+            Self::Path(_) => self.name(),
         }
     }
 
@@ -35,7 +35,7 @@ impl Input {
     pub(crate) fn as_path(&self) -> &Path {
         match self {
             Self::Stdin => Path::new("stdin"),
-            Self::File(path) => path,
+            Self::Path(path) => path,
         }
     }
 }
@@ -64,7 +64,7 @@ pub(crate) fn inputs(typed: &[PathBuf], stdin_is_terminal: bool) -> Result<Vec<I
         if path.as_os_str() == "-" {
             Input::Stdin
         } else {
-            Input::File(path.clone())
+            Input::Path(path.clone())
         }
     };
     Ok(typed.iter().map(input).collect())
@@ -85,7 +85,7 @@ mod tests {
         let typed = ["a.wav", "-"].map(PathBuf::from);
         assert_eq!(
             inputs(&typed, true).unwrap(),
-            [Input::File("a.wav".into()), Input::Stdin]
+            [Input::Path("a.wav".into()), Input::Stdin]
         );
         assert!(matches!(
             inputs(&["-", "-"].map(PathBuf::from), true),
@@ -93,7 +93,7 @@ mod tests {
         ));
         assert_eq!(
             inputs(&[PathBuf::from("./-")], true).unwrap(),
-            [Input::File("./-".into())]
+            [Input::Path("./-".into())]
         );
     }
 }

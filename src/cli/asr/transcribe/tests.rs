@@ -53,7 +53,7 @@ struct Seen {
 }
 
 fn see(inputs: &[&str], target: &Target, data: &Captured) -> Seen {
-    let inputs: Vec<_> = inputs.iter().map(|name| Input::File(name.into())).collect();
+    let inputs: Vec<_> = inputs.iter().map(|name| Input::Path(name.into())).collect();
     let talk = Captured::default();
     let mut model = Fake { heard_segments: 0 };
     let run = transcribe(
