@@ -1,8 +1,242 @@
-//! The command line.
+//! The command line: flags in, rooms called, results on stdout, talk on stderr, one exit code.
 
+mod asr;
+mod error;
+mod exit;
+mod files;
+mod inspect;
+mod json;
+mod model;
+mod out;
+mod output;
+mod prefabs;
+mod progress;
+mod spellings;
+mod stats;
+mod table;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+
+pub use exit::Exit;
+
+use error::Error;
+use out::{Out, Voice};
+
+/// Run pretrained models on your own machine
+#[derive(Debug, Parser)]
+#[command(
+    name = "pretrained",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+#[command(disable_help_subcommand = true)]
+#[command(after_long_help = EXIT_CODES)]
+struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Flags of every command.
+#[derive(Debug, clap::Args)]
+struct Globals {
+    /// Write one JSON document, and errors as JSON too
+    #[arg(long, global = true, help_heading = "Global options")]
+    json: bool,
+
+    /// Keep stderr for errors
+    #[arg(short, long, global = true, help_heading = "Global options")]
+    quiet: bool,
+
+    /// Look for models there [default: the user's cache directory]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help_heading = "Global options"
+    )]
+    cache_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Turn speech into text
+    #[command(subcommand, arg_required_else_help = true)]
+    Asr(asr::Asr),
+    Prefabs(prefabs::Args),
+    Inspect(inspect::Args),
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+   0  done
+   1  a failure of the system, such as a full disk
+   2  a flag, a value or a combination that cannot be
+   3  no such model, file or directory
+   4  a known model whose files are not on this machine
+   7  a device is missing or out of memory
+   8  a digest or a shape is not what it should be
+   9  some of several inputs failed, the rest are done
+  11  the only input cannot be read
+  12  a model lacks a part, or is of a kind that is not supported";
+
+/// The grammar, for completions and manual pages.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
 
 /// Runs the process's command line and gives its exit code.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let args = spellings::ours(std::env::args_os());
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return unparsed(&error, &args).into(),
+    };
+    let mut out = Out::new(cli.globals.voice());
+    let ended = match &cli.command {
+        Command::Asr(command) => asr::run(command, &cli.globals, &mut out),
+        Command::Prefabs(args) => prefabs::run(args, &cli.globals, &mut out),
+        Command::Inspect(args) => inspect::run(args, &cli.globals, &mut out),
+    };
+    ended
+        .unwrap_or_else(|error| failed(&error, &mut out))
+        .into()
+}
+
+impl Globals {
+    fn voice(&self) -> Voice {
+        match (self.json, self.quiet) {
+            (true, _) => Voice::Json,
+            (false, true) => Voice::Quiet,
+            (false, false) => Voice::Normal,
+        }
+    }
+}
+
+fn failed(error: &Error, out: &mut Out) -> Exit {
+    out.error(error);
+    error.exit()
+}
+
+/// Help that was asked for goes to stdout; help in place of a command, to stderr; any other failure to parse becomes
+/// one of our errors.
+fn unparsed(error: &clap::Error, args: &[OsString]) -> Exit {
+    let json = args
+        .iter()
+        .take_while(|arg| *arg != "--")
+        .any(|arg| arg == "--json");
+    let mut out = Out::new(if json { Voice::Json } else { Voice::Normal });
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match out.data(&error.to_string()) {
+            Ok(()) => Exit::Done,
+            Err(error) => failed(&error, &mut out),
+        },
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if !json => {
+            out.requested(&error.to_string());
+            Exit::Usage
+        }
+        _ => failed(&usage_error(error), &mut out),
+    }
+}
+
+/// clap's page of several paragraphs as one line and a hint.
+fn usage_error(error: &clap::Error) -> Error {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Error::usage("no command", "`pretrained --help` lists them");
+    }
+    let page = error.to_string();
+    let (first, rest) = page.split_once("\n\n").unwrap_or((&page, ""));
+    let first: Vec<_> = first.lines().map(str::trim).collect();
+    let message = first.join(" ");
+    // A near spelling helps; how to pass the flag as a value does not.
+    let mut tips = rest
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("tip: "));
+    let tip = tips.find(|tip| tip.contains("similar"));
+    let usage = rest.lines().find_map(|line| line.strip_prefix("Usage: "));
+    let hint = match (tip, usage) {
+        (Some(tip), _) => tip.to_owned(),
+        (None, Some(usage)) => format!("usage is {usage}; `--help` says more"),
+        (None, None) => "`--help` says more".to_owned(),
+    };
+    Error::usage(message.strip_prefix("error: ").unwrap_or(&message), hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(spellings::ours(line.split(' ').map(OsString::from)))
+    }
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn spellings_of_other_programs_are_understood() {
+        let cases = [
+            "pretrained asr whisper --output_dir out --output_format srt --model tiny --language en a.wav",
+            "pretrained --json asr whisper a.wav --threads 2 --task translate",
+            "pretrained asr whisper -osrt -tr a.wav",
+            "pretrained asr whisper --stats a.wav",
+            "pretrained asr whisper --stats=json a.wav",
+            "pretrained asr whisper --cache_dir d a.wav --device cpu",
+            "pretrained asr whisper -f srt,json -f txt -o d",
+        ];
+        for line in cases {
+            assert!(parse(line).is_ok(), "{line}: {}", parse(line).unwrap_err());
+        }
+    }
+
+    #[test]
+    fn a_line_that_does_not_parse_is_one_line_and_a_hint() {
+        struct Case(&'static str, &'static str, &'static str);
+        let cases = [
+            Case(
+                "pretrained asr whisper --beam-size 5",
+                "unexpected argument '--beam-size' found",
+                "usage is",
+            ),
+            Case(
+                "pretrained asr whisper --languag en",
+                "unexpected argument '--languag' found",
+                "'--language'",
+            ),
+            Case(
+                "pretrained asr whisper -f sr",
+                "invalid value 'sr' for '--format <FORMAT>' [possible values: txt, srt, vtt, json]",
+                "'srt'",
+            ),
+            Case(
+                "pretrained asr whisper -t 0",
+                "invalid value '0' for '--threads <N>': 0 is not in 1..=1024",
+                "`--help`",
+            ),
+            Case(
+                "pretrained inspect",
+                "the following required arguments were not provided: <SPEC>",
+                "usage is",
+            ),
+        ];
+        for Case(line, message, hint) in cases {
+            let error = usage_error(&parse(line).unwrap_err());
+            assert_eq!(error.message(), message, "{line}");
+            assert!(
+                error.hint().unwrap().contains(hint),
+                "{line}: {:?}",
+                error.hint()
+            );
+            assert_eq!(error.exit(), Exit::Usage);
+        }
+    }
 }

@@ -1,0 +1,220 @@
+//! `pretrained asr whisper`: recordings to text, subtitles or JSON.
+
+use std::io::{self, IsTerminal};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+
+use super::input::{Input, inputs};
+use super::transcribe::{Run, Target, transcribe};
+use crate::cli::Globals;
+use crate::cli::error::Error;
+use crate::cli::exit::Exit;
+use crate::cli::model;
+use crate::cli::out::Out;
+use crate::cli::output::{FileEntry, Format, Model, run_document};
+use crate::cli::stats::{self, Stats};
+
+/// Transcribe speech with OpenAI's Whisper
+///
+/// Text goes to stdout as it is decoded, one segment a line. Audio may be wav, mp3, flac, ogg or m4a, at any rate, of
+/// any length.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  pretrained asr whisper talk.wav
+  pretrained asr whisper -f srt -o subtitles *.mp3
+  pretrained asr whisper -m base -l fr --json - < talk.ogg | jq -r .files[0].text")]
+pub(crate) struct Args {
+    /// Recordings; `-`, or none at all, reads standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Model: a name, a `.pt` or safetensors file, or a directory [default: tiny.en, which is built in,
+    /// or base where it is not]
+    #[arg(short, long, value_name = "SPEC")]
+    model: Option<String>,
+
+    /// Language that is spoken, as a code or an English name; `auto` detects it
+    #[arg(short, long, value_name = "LANG", default_value = "auto")]
+    language: String,
+
+    /// Keep the language, or put it into English
+    #[arg(long, value_enum, default_value_t = Task::Transcribe)]
+    task: Task,
+
+    /// Output formats; more than one needs --output-dir [default: txt]
+    #[arg(
+        short,
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        value_delimiter = ',',
+        alias = "output-format"
+    )]
+    format: Vec<Format>,
+
+    /// Write one file an input and format there, named after the input, not to stdout
+    #[arg(short, long, value_name = "DIR")]
+    output_dir: Option<PathBuf>,
+
+    /// Where to compute
+    #[arg(long, value_enum, default_value_t = Device::Cpu)]
+    device: Device,
+
+    /// Threads to compute with [default: as many as the processor runs at once]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+
+    /// Say at the end, on stderr, where time and memory went
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
+          default_missing_value = "text")]
+    stats: Option<StatsFormat>,
+}
+
+/// What becomes of the language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Task {
+    /// Text in the language that is spoken
+    Transcribe,
+    /// Text in English
+    Translate,
+}
+
+/// Where to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Device {
+    /// The processor
+    Cpu,
+}
+
+/// How statistics are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StatsFormat {
+    /// One line for people
+    Text,
+    /// One line of JSON
+    Json,
+}
+
+/// What was typed, made whole and checked.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    inputs: Vec<Input>,
+    target: Target,
+    threads: NonZeroUsize,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit, Error> {
+    let started = Instant::now();
+    let plan = Plan::new(args, globals, io::stdin().is_terminal())?;
+    let options = model::Options {
+        spec: args.model.as_deref(),
+        cache_dir: globals.cache_dir.as_deref(),
+        language: Some(args.language.as_str()).filter(|language| *language != "auto"),
+        task: args.task,
+        threads: plan.threads,
+    };
+    let mut loaded = model::whisper(&options, out)?;
+    let load = started.elapsed();
+    let run = transcribe(&plan.inputs, &plan.target, loaded.transcriber.as_mut(), out)?;
+
+    let mut stats = statistics(&run, load);
+    stats.threads = plan.threads.get();
+    stats.isa = loaded.isa;
+    stats.device = loaded.model.device.clone();
+    stats.wall_s = stats::secs(started.elapsed());
+    if plan.target == Target::Stdout(Format::Json) {
+        out.data(&document(&run, &loaded.model, &stats))?;
+    }
+    match args.stats {
+        Some(StatsFormat::Json) => out.requested(&stats.json()),
+        Some(StatsFormat::Text) => out.requested(&format!("{}\n", stats.text())),
+        None => {}
+    }
+    run.verdict()?;
+    Ok(Exit::Done)
+}
+
+impl Plan {
+    fn new(args: &Args, globals: &Globals, stdin_is_terminal: bool) -> Result<Self, Error> {
+        let inputs = inputs(&args.files, stdin_is_terminal)?;
+        let mut formats = Vec::new();
+        for format in args
+            .format
+            .iter()
+            .copied()
+            .chain(globals.json.then_some(Format::Json))
+        {
+            if !formats.contains(&format) {
+                formats.push(format);
+            }
+        }
+        if formats.is_empty() {
+            formats.push(Format::Txt);
+        }
+        let target = match &args.output_dir {
+            Some(dir) if dir.as_os_str() != "-" => Target::Directory(dir.clone(), formats),
+            _ => Target::Stdout(stdout_format(&formats, inputs.len())?),
+        };
+        let threads = match args.threads {
+            Some(threads) => NonZeroUsize::new(threads.into()).unwrap_or(NonZeroUsize::MIN),
+            None => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        };
+        Ok(Self {
+            inputs,
+            target,
+            threads,
+        })
+    }
+}
+
+/// The one format that stdout can hold.
+fn stdout_format(formats: &[Format], inputs: usize) -> Result<Format, Error> {
+    match *formats {
+        [format @ (Format::Srt | Format::Vtt)] if inputs > 1 => Err(Error::usage(
+            format!(
+                "{} subtitles of several inputs cannot share stdout",
+                format.extension()
+            ),
+            "`-o DIR` writes one file an input",
+        )),
+        [format] => Ok(format),
+        _ => Err(Error::usage(
+            "stdout holds one format",
+            "`-o DIR` writes one file an input and format",
+        )),
+    }
+}
+
+/// The figures that the inputs add up to.
+fn statistics(run: &Run, load: Duration) -> Stats {
+    let heard = || run.heard.iter().map(|(_, heard)| heard);
+    Stats {
+        audio_s: crate::cli::json::round_ms(
+            heard().map(|heard| heard.transcript.duration_secs).sum(),
+        ),
+        load_s: stats::secs(load),
+        read_s: stats::secs(heard().map(|heard| heard.read).sum()),
+        encode_s: stats::secs(heard().map(|heard| heard.encode).sum()),
+        decode_s: stats::secs(heard().map(|heard| heard.decode).sum()),
+        tokens: heard()
+            .flat_map(|heard| &heard.transcript.segments)
+            .map(|segment| segment.tokens.len())
+            .sum(),
+        peak_rss_bytes: stats::peak_rss_bytes(),
+        ..Stats::default()
+    }
+}
+
+fn document(run: &Run, model: &Model, stats: &Stats) -> String {
+    let files: Vec<_> = run
+        .heard
+        .iter()
+        .map(|(name, heard)| FileEntry::new(name, &heard.transcript))
+        .collect();
+    run_document(model, &files, &run.failed(), stats)
+}

@@ -1,0 +1,218 @@
+//! What can go wrong in a run, and the one place that says which exit code each failure has.
+
+use std::error::Error as _;
+use std::io;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::exit::Exit;
+use super::json::line;
+use crate::checkpoint;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// A command line that cannot be.
+    #[error("{message}")]
+    Usage {
+        /// What is wrong with it.
+        message: String,
+        /// What to type instead.
+        hint: Option<String>,
+    },
+    /// One input failed.
+    #[error("{input}")]
+    Input {
+        /// The input as it was given.
+        input: String,
+        /// What happened to it.
+        #[source]
+        source: Box<Error>,
+    },
+    /// Some of several inputs failed; each has been reported.
+    #[error("{failed} of {total} inputs failed")]
+    Partial {
+        /// How many.
+        failed: usize,
+        /// Of how many.
+        total: usize,
+    },
+    /// A result cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The file, the directory, or `stdout`.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Whoever read our output has gone, as `head` does when it has seen enough.
+    #[error("stdout is closed")]
+    Closed,
+    /// A model differs from the geometry that it claims.
+    #[error("{spec} differs from its prefab `{prefab}` in {differences} tensors")]
+    Differs {
+        /// The model as it was given.
+        spec: String,
+        /// The geometry it was compared with.
+        prefab: String,
+        /// Tensors that are missing, unexpected, or of another shape.
+        differences: usize,
+    },
+    /// The rooms below are not connected yet.
+    #[error("the models are not connected yet")]
+    Unwired,
+    /// A model file cannot be read.
+    #[error(transparent)]
+    Checkpoint(#[from] checkpoint::Error),
+}
+
+impl Error {
+    /// A usage error with a hint.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage {
+            message: message.into(),
+            hint: Some(hint.into()),
+        }
+    }
+
+    /// This failure, said of `input`.
+    pub(crate) fn of_input(self, input: &str) -> Self {
+        Self::Input {
+            input: input.to_owned(),
+            source: Box::new(self),
+        }
+    }
+
+    /// The exit code of each failure.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Usage { .. } => Exit::Usage,
+            Self::Input { source, .. } => source.exit(),
+            Self::Partial { .. } => Exit::Partial,
+            Self::Write { .. } | Self::Unwired => Exit::Internal,
+            Self::Closed => Exit::Done,
+            Self::Differs { .. } => Exit::CheckFailed,
+            Self::Checkpoint(error) => match error {
+                checkpoint::Error::MissingTensor { .. } => Exit::IncompleteModel,
+            },
+        }
+    }
+
+    /// What to do about it, where there is something to do.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Usage { hint, .. } => hint.clone(),
+            Self::Input { source, .. } => source.hint(),
+            _ => None,
+        }
+    }
+
+    /// What happened and why, in one line: the failure, then its causes.
+    pub(crate) fn message(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let why = error.to_string();
+            // Some libraries say their cause in their own message already.
+            if !text.ends_with(&why) {
+                text = format!("{text}: {why}");
+            }
+            cause = error.source();
+        }
+        text
+    }
+
+    /// The line for people: an input speaks for itself, everything else is said by the program.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Input { .. } => self.message(),
+            _ => format!("pretrained: {}", self.message()),
+        }
+    }
+
+    /// One line of JSON, the `pretrained.error/1` schema.
+    pub(crate) fn json(&self) -> String {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            schema: &'static str,
+            code: u8,
+            kind: &'static str,
+            message: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            file: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            remedy: Option<String>,
+        }
+        let exit = self.exit();
+        let file = match self {
+            Self::Input { input, .. } => Some(input.as_str()),
+            _ => None,
+        };
+        line(&Document {
+            schema: "pretrained.error/1",
+            code: exit.code(),
+            kind: exit.kind(),
+            message: self.message(),
+            file,
+            remedy: self.hint(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_speaks_for_itself() {
+        let error = Error::usage("no such thing", "try another").of_input("talk.wav");
+        assert_eq!(error.text(), "talk.wav: no such thing");
+        assert_eq!(error.exit(), Exit::Usage);
+        assert_eq!(error.hint().as_deref(), Some("try another"));
+        assert_eq!(
+            Error::Partial {
+                failed: 1,
+                total: 3
+            }
+            .text(),
+            "pretrained: 1 of 3 inputs failed"
+        );
+    }
+
+    #[test]
+    fn causes_follow_the_failure_once() {
+        let write = Error::Write {
+            path: "a.srt".into(),
+            source: io::ErrorKind::StorageFull.into(),
+        };
+        assert_eq!(
+            write.text(),
+            "pretrained: cannot write a.srt: no storage space"
+        );
+        let source = io::ErrorKind::NotADirectory.into();
+        let of_input = Error::Write {
+            path: "a.srt".into(),
+            source,
+        }
+        .of_input("a.wav");
+        assert_eq!(
+            of_input.text(),
+            "a.wav: cannot write a.srt: not a directory"
+        );
+    }
+
+    #[test]
+    fn the_error_object_names_code_kind_file_and_remedy() {
+        let error = Error::usage("bad \"name\"", "try another").of_input("talk.wav");
+        assert_eq!(
+            error.json(),
+            concat!(
+                r#"{"schema":"pretrained.error/1","code":2,"kind":"usage","#,
+                r#""message":"talk.wav: bad \"name\"","file":"talk.wav","remedy":"try another"}"#,
+                "\n"
+            )
+        );
+    }
+}

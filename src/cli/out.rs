@@ -1,0 +1,245 @@
+//! The only printer: results on stdout, talk on stderr.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use super::error::Error;
+use super::progress::{Display, Progress};
+
+/// Both streams of the process, and what may be said on them.
+pub(crate) struct Out {
+    data: Box<dyn Write>,
+    talk: Box<dyn Write>,
+    voice: Voice,
+    data_is_terminal: bool,
+    talk_is_terminal: bool,
+}
+
+/// How much is said on stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Voice {
+    /// Notes, progress and errors.
+    Normal,
+    /// Errors only.
+    Quiet,
+    /// One JSON object when the command fails, nothing else, so that a program can read it.
+    Json,
+}
+
+impl Out {
+    /// The process's own streams.
+    pub(crate) fn new(voice: Voice) -> Self {
+        Self {
+            data: Box::new(io::stdout()),
+            talk: Box::new(io::stderr()),
+            voice,
+            data_is_terminal: io::stdout().is_terminal(),
+            talk_is_terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    /// Writes a piece of the result, and sees to it that a reader has it at once.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] when the reader is gone, [`Error::Write`] for anything else.
+    pub(crate) fn data(&mut self, text: &str) -> Result<(), Error> {
+        let written = self
+            .data
+            .write_all(text.as_bytes())
+            .and_then(|()| self.data.flush());
+        written.map_err(|source| match source.kind() {
+            io::ErrorKind::BrokenPipe => Error::Closed,
+            _ => Error::Write {
+                path: PathBuf::from("stdout"),
+                source,
+            },
+        })
+    }
+
+    /// Says something worth knowing.
+    pub(crate) fn note(&mut self, text: &str) {
+        if self.voice == Voice::Normal {
+            self.say(text);
+        }
+    }
+
+    /// Reports a failure: a line and perhaps a hint, or one JSON object.
+    pub(crate) fn error(&mut self, error: &Error) {
+        match self.voice {
+            _ if matches!(error, Error::Closed) => {}
+            Voice::Json => self.raw(&error.json()),
+            Voice::Normal | Voice::Quiet => {
+                self.say(&error.text());
+                if let Some(hint) = error.hint() {
+                    self.say(&format!("hint: {hint}"));
+                }
+            }
+        }
+    }
+
+    /// Reports the failure of one input among several. In JSON the run's document lists it instead.
+    pub(crate) fn input_error(&mut self, error: &Error) {
+        if self.voice != Voice::Json {
+            self.error(error);
+        }
+    }
+
+    /// Writes a line that was asked for by name, such as statistics, whatever the voice.
+    pub(crate) fn requested(&mut self, line: &str) {
+        self.raw(line);
+    }
+
+    /// Progress through the input called `label`. A terminal on which the result itself appears, piece by piece, gets
+    /// no bar between the pieces.
+    pub(crate) fn progress(&self, label: &str, total_secs: f64, streams: bool) -> Progress {
+        let display = match (self.voice, self.talk_is_terminal) {
+            (Voice::Quiet | Voice::Json, _) => Display::Hidden,
+            (Voice::Normal, false) => Display::Lines,
+            (Voice::Normal, true) if streams && self.data_is_terminal => Display::Hidden,
+            (Voice::Normal, true) => Display::Bar,
+        };
+        Progress::new(display, label, total_secs)
+    }
+
+    /// One line on stderr. A name from outside may hold line breaks or escape sequences: they are shown, not obeyed.
+    fn say(&mut self, text: &str) {
+        let mut line = String::with_capacity(text.len() + 1);
+        for c in text.chars() {
+            if c.is_control() {
+                line.extend(c.escape_default());
+            } else {
+                line.push(c);
+            }
+        }
+        line.push('\n');
+        self.raw(&line);
+    }
+
+    fn raw(&mut self, text: &str) {
+        // Nobody is left to be told that stderr cannot be written.
+        let _ = self
+            .talk
+            .write_all(text.as_bytes())
+            .and_then(|()| self.talk.flush());
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod capture {
+    //! An [`Out`] whose streams can be looked at.
+
+    use std::cell::RefCell;
+    use std::io::{self, Write};
+    use std::rc::Rc;
+
+    use super::{Out, Voice};
+
+    /// What was written to one stream.
+    #[derive(Clone, Default)]
+    pub(crate) struct Captured {
+        bytes: Rc<RefCell<Vec<u8>>>,
+        /// Fails with this kind once so many bytes have been written.
+        fails_after: Option<(usize, io::ErrorKind)>,
+    }
+
+    impl Captured {
+        pub(crate) fn failing(after_bytes: usize, kind: io::ErrorKind) -> Self {
+            Self {
+                fails_after: Some((after_bytes, kind)),
+                ..Self::default()
+            }
+        }
+
+        pub(crate) fn text(&self) -> String {
+            String::from_utf8(self.bytes.borrow().clone()).unwrap()
+        }
+    }
+
+    impl Write for Captured {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut written = self.bytes.borrow_mut();
+            match self.fails_after {
+                Some((limit, kind)) if written.len() >= limit => Err(kind.into()),
+                _ => written.write(bytes),
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// An [`Out`] into `data` and `talk`, neither of which is a terminal.
+    pub(crate) fn out(voice: Voice, data: &Captured, talk: &Captured) -> Out {
+        Out {
+            data: Box::new(data.clone()),
+            talk: Box::new(talk.clone()),
+            voice,
+            data_is_terminal: false,
+            talk_is_terminal: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::capture::{Captured, out};
+    use super::*;
+
+    #[test]
+    fn a_reader_that_has_gone_is_told_apart_from_a_full_disk() {
+        let talk = Captured::default();
+        let mut broken = out(
+            Voice::Normal,
+            &Captured::failing(0, io::ErrorKind::BrokenPipe),
+            &talk,
+        );
+        let closed = broken.data("x").unwrap_err();
+        assert!(matches!(closed, Error::Closed));
+        broken.error(&closed);
+        assert_eq!(talk.text(), "");
+
+        let mut full = out(
+            Voice::Normal,
+            &Captured::failing(0, io::ErrorKind::StorageFull),
+            &talk,
+        );
+        assert!(matches!(full.data("x").unwrap_err(), Error::Write { .. }));
+    }
+
+    #[test]
+    fn quiet_leaves_errors_and_json_leaves_one_object() {
+        let error = Error::usage("bad", "better");
+        let cases = [
+            (
+                Voice::Normal,
+                "a note\npretrained: bad\nhint: better\npretrained: bad\nhint: better\n",
+            ),
+            (
+                Voice::Quiet,
+                "pretrained: bad\nhint: better\npretrained: bad\nhint: better\n",
+            ),
+            (
+                Voice::Json,
+                "{\"schema\":\"pretrained.error/1\",\"code\":2,\"kind\":\"usage\",\"message\":\"bad\",\"remedy\":\"better\"}\n",
+            ),
+        ];
+        for (voice, expected) in cases {
+            let talk = Captured::default();
+            let mut out = out(voice, &Captured::default(), &talk);
+            out.note("a note");
+            out.input_error(&error);
+            out.error(&error);
+            assert_eq!(talk.text(), expected, "{voice:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_break_the_line_or_drive_the_terminal() {
+        let talk = Captured::default();
+        let name = "a\nb\u{1b}[31m.wav";
+        out(Voice::Normal, &Captured::default(), &talk)
+            .error(&Error::usage("bad", "x").of_input(name));
+        assert_eq!(talk.text(), "a\\nb\\u{1b}[31m.wav: bad\nhint: x\n");
+    }
+}

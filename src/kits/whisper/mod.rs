@@ -1,0 +1,5 @@
+//! OpenAI's Whisper.
+
+mod transcript;
+
+pub use transcript::{Segment, Transcript};
