@@ -1,0 +1,196 @@
+//! Why a checkpoint cannot be read or written.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::{ArchiveFault, HeaderFault, PickleFault, Signature, TensorFault};
+
+/// Why a checkpoint cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The name is not in the checkpoint.
+    #[error("no tensor `{name}`")]
+    MissingTensor {
+        /// The name asked for.
+        name: String,
+    },
+    /// The file system refused.
+    #[error("cannot read {path}")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A directory, pipe or device where a file of weights was expected.
+    #[error("{path} is not a regular file")]
+    NotAFile {
+        /// The path given.
+        path: PathBuf,
+    },
+    /// The file is something else: a web page, a Git LFS pointer, a format that is not read.
+    #[error("{path} is {found}, not model weights{}", remedy(*.found))]
+    NotWeights {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: Signature,
+    },
+    /// None of the file names that weights have is in the directory.
+    #[error("no model weights in {directory}: looked for {looked_for}")]
+    NoWeights {
+        /// The directory.
+        directory: PathBuf,
+        /// Every name and pattern looked for.
+        looked_for: String,
+    },
+    /// Several files could be the weights and no index says which.
+    #[error("several weight files in {directory} and no index: {found}; name one of them")]
+    SeveralWeights {
+        /// The directory.
+        directory: PathBuf,
+        /// The files' names.
+        found: String,
+    },
+    /// A safetensors file whose header does not fit its bytes.
+    #[error("{path}: {fault}")]
+    Safetensors {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        fault: HeaderFault,
+    },
+    /// An index of shards that is not JSON of the expected form.
+    #[error("{path} is not an index of shards")]
+    Index {
+        /// The index.
+        path: PathBuf,
+        /// Where and how it departs from the form.
+        source: serde_json::Error,
+    },
+    /// An index names a shard outside its own directory.
+    #[error("{index}: shard `{shard}` is not a path inside the model's directory")]
+    UnsafeShard {
+        /// The index.
+        index: PathBuf,
+        /// The shard's name as written there.
+        shard: String,
+    },
+    /// An index names a shard that is not there.
+    #[error("{index}: shard `{shard}` is missing")]
+    MissingShard {
+        /// The index.
+        index: PathBuf,
+        /// The shard's name as written there.
+        shard: String,
+    },
+    /// An index promises a tensor that its shard does not hold.
+    #[error("{index}: tensor `{tensor}` is not in `{shard}`, where the index puts it")]
+    AbsentTensor {
+        /// The index.
+        index: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// The shard that should hold it.
+        shard: String,
+    },
+    /// Two shards hold a tensor of the same name.
+    #[error("{index}: tensor `{tensor}` is both in `{first}` and in `{second}`")]
+    RepeatedTensor {
+        /// The index.
+        index: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// A shard that holds it.
+        first: String,
+        /// Another.
+        second: String,
+    },
+    /// A torch archive whose zip structure cannot be used.
+    #[error("{path}: {fault}")]
+    Archive {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        fault: ArchiveFault,
+    },
+    /// A torch archive whose pickle is refused.
+    #[error("{path}: {fault}")]
+    Pickle {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        fault: PickleFault,
+    },
+    /// A torch archive with a tensor that does not fit its storage.
+    #[error("{path}: tensor `{tensor}`: {fault}")]
+    Tensor {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// What is wrong.
+        fault: TensorFault,
+    },
+    /// A file of tensors cannot be written.
+    #[error("cannot write {path}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What to do about a file that holds no weights, as the end of a message.
+fn remedy(found: Signature) -> &'static str {
+    match found {
+        Signature::LfsPointer => "; fetch the real file with `git lfs pull`",
+        Signature::Html | Signature::Empty => "; download it again",
+        Signature::LegacyTorch | Signature::BarePickle => {
+            "; load it in Python and write it again: torch.save(torch.load(\"old.pt\"), \"new.pt\")"
+        }
+        _ => "",
+    }
+}
+
+/// A name out of a file, fit for one line of a message: control characters escaped, and cut after 100 characters.
+pub(super) fn printable(name: &str) -> String {
+    const MAX_CHARS: usize = 100;
+    let mut shown = String::new();
+    for (i, c) in name.chars().enumerate() {
+        if i == MAX_CHARS {
+            shown.push('…');
+            break;
+        }
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_from_files_cannot_break_a_line_or_fill_the_screen() {
+        assert_eq!(printable("a\nb\x1b[31m"), "a\\nb\\u{1b}[31m");
+        assert_eq!(printable(&"x".repeat(1000)).chars().count(), 101);
+    }
+
+    #[test]
+    fn messages_are_one_line_and_say_what_to_do() {
+        let error = Error::NotWeights {
+            path: "m.safetensors".into(),
+            found: Signature::LfsPointer,
+        };
+        assert_eq!(
+            error.to_string(),
+            "m.safetensors is a Git LFS pointer, not model weights; fetch the real file with `git lfs pull`"
+        );
+    }
+}

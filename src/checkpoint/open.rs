@@ -1,0 +1,342 @@
+//! From a path to a checkpoint: what a file is, and which file of a directory holds the weights.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Checkpoint, Error, Safetensors, Sharded, Signature, Torch, mmap};
+
+/// What a directory of weights may hold, in the order looked for. A safetensors file goes before a pickled one, and an
+/// exact name before a pattern; a pattern must match one file only.
+const LOOKED_FOR: [Weights; 7] = [
+    Weights::Named("model.safetensors"),
+    Weights::Named("model.safetensors.index.json"),
+    Weights::Only("safetensors"),
+    Weights::Named("pytorch_model.bin"),
+    Weights::Named("pytorch_model.bin.index.json"),
+    Weights::Only("pt"),
+    Weights::Only("pth"),
+];
+
+/// A file that may hold a directory's weights.
+#[derive(Clone, Copy)]
+enum Weights {
+    /// The file of this name.
+    Named(&'static str),
+    /// The only file with this extension.
+    Only(&'static str),
+}
+
+/// Opens the weights at `path`: a safetensors file, a torch archive, an index of shards, or a directory that holds one
+/// of them.
+///
+/// What a file is, is decided by its content; its name only chooses the complaint about a file that is nothing known.
+/// Files are memory-mapped: leave them unchanged while the checkpoint is in use.
+///
+/// # Errors
+/// `path` is missing or unreadable; the directory has no weights, or several and no index; the file is no format that
+/// is read, or is damaged.
+pub fn open(path: &Path) -> Result<Box<dyn Checkpoint>, Error> {
+    let metadata = fs::metadata(path).map_err(|source| Error::Io {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    if metadata.is_dir() {
+        open_file(&find_weights(path)?)
+    } else {
+        open_file(path)
+    }
+}
+
+/// Opens a file of any kind.
+fn open_file(path: &Path) -> Result<Box<dyn Checkpoint>, Error> {
+    if Signature::of(&mmap::map(path)?) == Signature::Json {
+        return Ok(Box::new(Sharded::open(path)?));
+    }
+    open_weights(path)
+}
+
+/// Opens a file that holds tensors itself, as a shard must.
+pub(super) fn open_weights(path: &Path) -> Result<Box<dyn Checkpoint>, Error> {
+    let bytes = mmap::map(path)?;
+    let is_called_safetensors = path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors"));
+    match Signature::of(&bytes) {
+        Signature::Zip => Ok(Box::new(Torch::from_bytes(bytes, path)?)),
+        Signature::Safetensors => Ok(Box::new(Safetensors::from_bytes(bytes, path)?)),
+        // Refused too, but with what is wrong with its header.
+        Signature::Unknown if is_called_safetensors => {
+            Ok(Box::new(Safetensors::from_bytes(bytes, path)?))
+        }
+        found => Err(Error::NotWeights {
+            path: path.to_path_buf(),
+            found,
+        }),
+    }
+}
+
+/// The file that holds the weights of `directory`.
+fn find_weights(directory: &Path) -> Result<PathBuf, Error> {
+    let io = |source| Error::Io {
+        path: directory.to_path_buf(),
+        source,
+    };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        // A dangling link counts: opening it says which file is gone.
+        if !path.is_dir() {
+            files.push(path);
+        }
+    }
+    files.sort();
+
+    for weights in LOOKED_FOR {
+        let mut found: Vec<&PathBuf> = files.iter().filter(|file| weights.matches(file)).collect();
+        if found.len() > 1 {
+            return Err(Error::SeveralWeights {
+                directory: directory.to_path_buf(),
+                found: file_names(&found),
+            });
+        }
+        if let Some(file) = found.pop() {
+            return Ok(file.clone());
+        }
+    }
+    Err(Error::NoWeights {
+        directory: directory.to_path_buf(),
+        looked_for: LOOKED_FOR.map(|weights| weights.to_string()).join(", "),
+    })
+}
+
+impl Weights {
+    fn matches(self, file: &Path) -> bool {
+        match self {
+            Self::Named(name) => file.file_name().is_some_and(|file| file == name),
+            Self::Only(extension) => file.extension().is_some_and(|file| file == extension),
+        }
+    }
+}
+
+impl std::fmt::Display for Weights {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Named(name) => f.write_str(name),
+            Self::Only(extension) => write!(f, "*.{extension}"),
+        }
+    }
+}
+
+/// Names without their directory, comma-separated.
+fn file_names(paths: &[&PathBuf]) -> String {
+    let names: Vec<_> = paths
+        .iter()
+        .filter_map(|path| path.file_name())
+        .map(|name| name.to_string_lossy())
+        .collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A safetensors file of one-byte tensors.
+    fn safetensors(names: &[&str]) -> Vec<u8> {
+        let entries: Vec<String> = names
+            .iter()
+            .enumerate()
+            .map(|(i, name)| {
+                format!(
+                    r#""{name}":{{"dtype":"U8","shape":[1],"data_offsets":[{i},{}]}}"#,
+                    i + 1
+                )
+            })
+            .collect();
+        let header = format!("{{{}}}", entries.join(","));
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend(header.into_bytes());
+        file.extend((0..names.len()).map(|i| i as u8));
+        file
+    }
+
+    /// A directory of the files given.
+    fn directory(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            let path = directory.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        directory
+    }
+
+    /// The error of opening `name` in a directory of `files`, without the directory's own path.
+    fn complaint(files: &[(&str, &[u8])], name: &str) -> String {
+        let directory = directory(files);
+        let Err(error) = open(&directory.path().join(name)) else {
+            panic!("{name} is refused");
+        };
+        error
+            .to_string()
+            .replace(directory.path().to_str().unwrap(), "DIR")
+    }
+
+    fn names(files: &[(&str, &[u8])]) -> Vec<String> {
+        let directory = directory(files);
+        let opened = open(directory.path()).unwrap();
+        opened.names().iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn content_decides_and_not_the_name() {
+        let directory = directory(&[("weights.pt", &safetensors(&["x"]))]);
+        let opened = open(&directory.path().join("weights.pt")).unwrap();
+        assert_eq!(
+            (opened.format(), opened.names()),
+            ("safetensors", vec!["x"])
+        );
+    }
+
+    #[test]
+    fn files_that_are_no_weights_are_called_what_they_are() {
+        let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n";
+        let cases: &[(&[u8], &str)] = &[
+            (b"", "an empty file, not model weights; download it again"),
+            (
+                b"<!DOCTYPE html><title>404</title>",
+                "an HTML page, not model weights; download it again",
+            ),
+            (
+                pointer,
+                "a Git LFS pointer, not model weights; fetch the real file with `git lfs pull`",
+            ),
+            (b"GGUF\x03\0\0\0", "a GGUF file, not model weights"),
+            (b"hello", "a text file, not model weights"),
+            (b"\0\0\0\x01", "a file of unknown kind, not model weights"),
+        ];
+        for (bytes, expected) in cases {
+            let complaint = complaint(&[("model.bin", bytes)], "model.bin");
+            assert_eq!(complaint, format!("DIR/model.bin is {expected}"));
+        }
+        let header = complaint(&[("m.safetensors", b"\0\0\0\x01")], "m.safetensors");
+        assert_eq!(
+            header,
+            "DIR/m.safetensors: 4 bytes are too few for a safetensors header"
+        );
+        assert_eq!(complaint(&[], "absent"), "cannot read DIR/absent");
+    }
+
+    #[test]
+    fn torch_files_of_the_old_format_are_refused_with_the_remedy() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/torch_zip/legacy.pt");
+        let Err(error) = open(&path) else {
+            panic!("the old format is refused");
+        };
+        let error = error.to_string();
+        assert!(error.contains("legacy.pt is a torch file from before version 1.6"));
+        assert!(error.ends_with("write it again: torch.save(torch.load(\"old.pt\"), \"new.pt\")"));
+    }
+
+    #[test]
+    fn a_directory_is_searched_in_a_fixed_order() {
+        let one = safetensors(&["one"]);
+        let two = safetensors(&["two"]);
+        let index = br#"{"weight_map":{"two":"part.safetensors"}}"#;
+        let name = "model.safetensors.index.json";
+        assert_eq!(
+            names(&[
+                ("model.safetensors", &one),
+                ("pytorch_model.bin", b"junk"),
+                (name, index)
+            ]),
+            ["one"]
+        );
+        // A stray file beside the indexed ones is not looked at.
+        assert_eq!(
+            names(&[
+                (name, index),
+                ("part.safetensors", &two),
+                ("stray.safetensors", &one)
+            ]),
+            ["two"]
+        );
+        assert_eq!(
+            names(&[("anything.safetensors", &one), ("old.pt", b"junk")]),
+            ["one"]
+        );
+    }
+
+    #[test]
+    fn a_directory_without_weights_names_all_that_was_looked_for() {
+        assert_eq!(
+            complaint(&[("config.json", b"{}")], ""),
+            "no model weights in DIR/: looked for model.safetensors, model.safetensors.index.json, *.safetensors, \
+             pytorch_model.bin, pytorch_model.bin.index.json, *.pt, *.pth"
+        );
+        assert_eq!(
+            complaint(&[("b.pt", b"x"), ("a.pt", b"x")], ""),
+            "several weight files in DIR/ and no index: a.pt, b.pt; name one of them"
+        );
+    }
+
+    #[test]
+    fn shards_answer_as_one_checkpoint() {
+        let index = br#"{"metadata":{"total_size":3},"weight_map":{"a":"s/1.safetensors","b":"2.safetensors","c":"s/1.safetensors"}}"#;
+        let directory = directory(&[
+            ("my.index.json", index),
+            ("s/1.safetensors", &safetensors(&["a", "c"])),
+            ("2.safetensors", &safetensors(&["b"])),
+        ]);
+        let opened = open(&directory.path().join("my.index.json")).unwrap();
+        assert_eq!(opened.format(), "sharded safetensors");
+        assert_eq!(opened.names(), ["a", "b", "c"]);
+        assert_eq!(opened.tensor("c").unwrap().data, [1][..]);
+        assert_eq!(opened.info("b").unwrap().shape, [1]);
+        assert!(opened.info("d").is_none() && opened.tensor("d").is_err());
+    }
+
+    #[test]
+    fn shards_that_do_not_keep_to_the_index_are_refused() {
+        let index = |map: &str| format!(r#"{{"weight_map":{{{map}}}}}"#).into_bytes();
+        let (x, y) = (safetensors(&["x"]), safetensors(&["y"]));
+        let xy = safetensors(&["x", "y"]);
+        let complain = |map: &str, files: &[(&str, &[u8])]| {
+            let index = index(map);
+            let files = [&[("i.json", &index[..])], files].concat();
+            complaint(&files, "i.json")
+        };
+        assert_eq!(
+            complain(r#""x":"1","y":"2""#, &[("1", &x)]),
+            "DIR/i.json: shard `2` is missing"
+        );
+        assert_eq!(
+            complain(r#""x":"1","z":"1""#, &[("1", &x)]),
+            "DIR/i.json: tensor `z` is not in `1`, where the index puts it"
+        );
+        assert_eq!(
+            complain(r#""x":"2","y":"1""#, &[("1", &x), ("2", &y)]),
+            "DIR/i.json: tensor `x` is not in `2`, where the index puts it"
+        );
+        assert_eq!(
+            complain(r#""x":"1","y":"2""#, &[("1", &xy), ("2", &y)]),
+            "DIR/i.json: tensor `y` is both in `1` and in `2`"
+        );
+        for unsafe_path in ["/etc/passwd", "../1", "a/../../1", "", "."] {
+            assert_eq!(
+                complain(&format!(r#""x":"{unsafe_path}""#), &[("1", &x)]),
+                format!(
+                    "DIR/i.json: shard `{unsafe_path}` is not a path inside the model's directory"
+                )
+            );
+        }
+        assert_eq!(
+            complain(r#""x":"i.json""#, &[]),
+            "DIR/i.json is a JSON document, not model weights"
+        );
+        assert_eq!(
+            complaint(&[("config.json", b"{\"model_type\": 1}")], "config.json"),
+            "DIR/config.json is not an index of shards"
+        );
+    }
+}
