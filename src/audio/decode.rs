@@ -1,0 +1,440 @@
+//! Packets become a gapless stream of 16 kHz mono samples.
+
+use std::fmt;
+
+use symphonia::core::audio::GenericAudioBufferRef;
+use symphonia::core::codecs::audio::well_known as codecs;
+use symphonia::core::errors::Error as MediaError;
+use symphonia::core::packet::Packet;
+
+use super::media::Media;
+use super::mpeg::FrameWalk;
+use super::resample::Resampler;
+use super::source::{Input, Source};
+use super::{Error, RATES_HZ, SAMPLE_RATE};
+
+/// Samples a block has at least, but for the last.
+const BLOCK_SAMPLES: usize = 8192;
+/// A packet may start this much later than the samples before it end: containers round times to milliseconds.
+const JITTER_SECS: f64 = 0.05;
+/// A longer gap is believed only where the container declares a duration that it fits into.
+const MAX_UNDECLARED_GAP_SECS: f64 = 30.0;
+/// Silence is pushed in pieces of this many samples.
+const SILENCE_SAMPLES: usize = 4096;
+/// Errors of a demuxer in a row after which the rest is given up.
+const MAX_CONTAINER_ERRORS: usize = 32;
+/// Damaged packets in a row after which a decoder is made anew: it may have taken noise for its settings.
+const MAX_DECODER_ERRORS: usize = 8;
+
+/// What could not be read of an input that was decoded all the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Damage {
+    /// Packets that could not be decoded, and places where the container was unreadable.
+    pub packets: u64,
+    /// Seconds of silence that stand for what was lost, so that later times stay right.
+    pub silence_secs: f64,
+    /// Seconds that the header promises and the end of the file lacks.
+    pub missing_secs: f64,
+}
+
+impl Damage {
+    /// Whether all was well.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One line for a warning, such as `3 damaged packets skipped, 0.25 s replaced by silence`.
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        match self.packets {
+            0 => {}
+            1 => parts.push("1 damaged packet skipped".to_owned()),
+            n => parts.push(format!("{n} damaged packets skipped")),
+        }
+        if self.silence_secs > 0.0 {
+            parts.push(format!("{:.2} s replaced by silence", self.silence_secs));
+        }
+        if self.missing_secs > 0.0 {
+            parts.push(format!("{:.2} s missing at the end", self.missing_secs));
+        }
+        f.write_str(if parts.is_empty() { "no damage" } else { "" })?;
+        f.write_str(&parts.join(", "))
+    }
+}
+
+/// Opens `input` for decoding: its first (or default) audio track, whatever its rate and channels.
+///
+/// # Errors
+/// All of [`Error`]: nothing there, nothing readable, nothing that is audio, or audio that is not supported.
+pub fn open(input: &Input) -> Result<Samples, Error> {
+    let name = input.to_string();
+    let source = Source::open(input)?;
+    Samples::new(source, name)
+}
+
+/// The samples of an input as 16 kHz mono f32 in [-1, 1], decoded as they are asked for.
+///
+/// Channels are averaged with equal weights, which for stereo is what ffmpeg's `-ac 1` does. Sample 0 is the first
+/// that should be heard: what an encoder padded at either end is dropped where the container tells. Damaged packets
+/// and holes become silence of their length. Memory does not grow with the length of the input.
+pub struct Samples {
+    name: String,
+    media: Media,
+    walk: Option<FrameWalk>,
+    resampler: Option<Resampler>,
+    clock: Clock,
+    damage: Damage,
+    /// Samples of padding still to drop from the end, in samples of the track, where the container tells their number.
+    padding: Option<u64>,
+    decoded_any: bool,
+    container_errors: usize,
+    decoder_errors: usize,
+    ended: bool,
+    /// One packet, interleaved, then mono.
+    pcm: Vec<f32>,
+    mono: Vec<f32>,
+    block: Vec<f32>,
+}
+
+impl Samples {
+    pub(super) fn new(source: Source, name: String) -> Result<Self, Error> {
+        let media = Media::open(&source, &name)?;
+        let walk = media
+            .is_frame_stream()
+            .then(|| FrameWalk::new(source, media.start));
+        let padding = media
+            .is_frame_stream()
+            .then(|| u64::from(media.track.padding.unwrap_or(0)));
+        Ok(Self {
+            name,
+            walk,
+            resampler: None,
+            clock: Clock::default(),
+            damage: Damage::default(),
+            padding,
+            decoded_any: false,
+            container_errors: 0,
+            decoder_errors: 0,
+            ended: false,
+            pcm: Vec::new(),
+            mono: Vec::new(),
+            block: Vec::new(),
+            media,
+        })
+    }
+
+    /// The next samples, some thousands at a time; `None` after the last.
+    ///
+    /// # Errors
+    /// Nothing at all of the input can be decoded, its rate is not supported, or the system cannot read it.
+    pub fn next_block(&mut self) -> Result<Option<&[f32]>, Error> {
+        self.block.clear();
+        while self.block.len() < BLOCK_SAMPLES && !self.ended {
+            match self.media.next_packet() {
+                Ok(Some(packet)) => {
+                    self.container_errors = 0;
+                    self.take(&packet)?;
+                }
+                Ok(None) => self.end()?,
+                Err(MediaError::IoError(e)) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
+                    self.end()?
+                }
+                Err(MediaError::IoError(source)) => {
+                    return Err(Error::Read {
+                        name: self.name.clone(),
+                        source,
+                    });
+                }
+                Err(_) => {
+                    self.damage.packets += 1;
+                    self.container_errors += 1;
+                    if self.container_errors == MAX_CONTAINER_ERRORS {
+                        self.end()?;
+                    }
+                }
+            }
+        }
+        Ok(if self.block.is_empty() {
+            None
+        } else {
+            Some(&self.block)
+        })
+    }
+
+    /// What of the input could not be read so far; whole once [`next_block`](Self::next_block) has returned `None`.
+    pub fn damage(&self) -> Damage {
+        self.damage
+    }
+
+    /// The container's name, such as `WAV` or `Ogg`.
+    pub fn container(&self) -> &'static str {
+        self.media.container
+    }
+
+    /// How many samples there will be by what the container declares, if it does: good enough for a progress bar.
+    pub fn declared_samples(&self) -> Option<u64> {
+        Some((self.media.declared_secs()? * f64::from(SAMPLE_RATE)) as u64)
+    }
+
+    fn take(&mut self, packet: &Packet) -> Result<(), Error> {
+        let lost = match &mut self.walk {
+            Some(walk) => walk
+                .lost_samples(&packet.data, packet.block_dur().get())
+                .map_err(|source| Error::Read {
+                    name: self.name.clone(),
+                    source,
+                })?,
+            None => 0,
+        };
+        let decoded = match self.media.decode(packet) {
+            Ok(buf) => interleave(&buf, &mut self.pcm),
+            Err(_) => None,
+        };
+        let Some((rate_hz, channels)) = decoded else {
+            self.damage.packets += 1;
+            self.decoder_errors += 1;
+            if self.decoder_errors.is_multiple_of(MAX_DECODER_ERRORS) {
+                self.media.restart_decoder();
+            }
+            // Before the first good packet the rate is unknown; what the container says will do.
+            let rate_hz = self
+                .resampler
+                .as_ref()
+                .map(Resampler::rate_hz)
+                .or(self.media.declared_rate_hz());
+            if let Some(rate_hz) = rate_hz.filter(|hz| RATES_HZ.contains(hz)) {
+                self.set_rate(rate_hz)?;
+                self.follow_clock(packet, 0, lost);
+                let secs = self
+                    .media
+                    .secs(packet.dur.get())
+                    .min(MAX_UNDECLARED_GAP_SECS);
+                self.push_silence((secs * f64::from(rate_hz)).round() as u64);
+            }
+            return Ok(());
+        };
+        self.decoder_errors = 0;
+        if channels == 0 || self.pcm.is_empty() {
+            return Ok(());
+        }
+        self.set_rate(rate_hz)?;
+        mix_down(&self.pcm, channels, &mut self.mono);
+        let dropped = self.trim(packet, rate_hz);
+        self.follow_clock(packet, dropped, lost);
+        self.decoded_any = true;
+        self.clock.emitted += self.mono.len() as u64;
+        if let Some(resampler) = &mut self.resampler {
+            resampler.push(&self.mono, &mut self.block);
+        }
+        Ok(())
+    }
+
+    /// Drops what the container says is padding from the samples of `packet`; how many at the start.
+    fn trim(&mut self, packet: &Packet, rate_hz: u32) -> u64 {
+        let samples =
+            |media: &Media, ticks: u64| (media.secs(ticks) * f64::from(rate_hz)).round() as u64;
+        let mut end = samples(&self.media, packet.trim_end.get()).min(self.mono.len() as u64);
+        if let Some(padding) = &mut self.padding {
+            // The end of a frame stream is an estimate, unless the encoder has counted its padding: it must not cut
+            // off audio that is there.
+            end = end.min(*padding);
+            *padding -= end;
+        }
+        self.mono.truncate(self.mono.len() - end as usize);
+        let trim = samples(&self.media, packet.trim_start.get());
+        let start = trim
+            .saturating_add(self.media.skip)
+            .min(self.mono.len() as u64);
+        self.media.skip -= start.saturating_sub(trim);
+        self.mono.drain(..start as usize);
+        start
+    }
+
+    /// Fills the hole before `packet`, if there is one: `dropped` samples of its start are not heard, and `lost` ones
+    /// are missing before it in a stream without clock.
+    fn follow_clock(&mut self, packet: &Packet, dropped: u64, lost: u64) {
+        let Some(resampler) = &self.resampler else {
+            return;
+        };
+        let rate = f64::from(resampler.rate_hz());
+        let gap = match &self.walk {
+            Some(_) => lost,
+            None => {
+                let at = (self.media.signed_secs(packet.pts.get()) * rate).round() as i64;
+                let limit_secs = match self.media.declared_secs() {
+                    Some(secs) => secs.max(MAX_UNDECLARED_GAP_SECS),
+                    None => MAX_UNDECLARED_GAP_SECS,
+                };
+                let (jitter, limit) = ((JITTER_SECS * rate) as u64, (limit_secs * rate) as u64);
+                self.clock
+                    .gap(at.saturating_add_unsigned(dropped), jitter, limit)
+            }
+        };
+        self.push_silence(gap);
+    }
+
+    fn push_silence(&mut self, samples: u64) {
+        let Some(resampler) = &mut self.resampler else {
+            return;
+        };
+        self.damage.silence_secs += samples as f64 / f64::from(resampler.rate_hz());
+        self.clock.emitted += samples;
+        let mut left = samples;
+        while left > 0 {
+            let n = left.min(SILENCE_SAMPLES as u64);
+            resampler.push(&[0.0; SILENCE_SAMPLES][..n as usize], &mut self.block);
+            left -= n;
+        }
+    }
+
+    fn set_rate(&mut self, rate_hz: u32) -> Result<(), Error> {
+        if self
+            .resampler
+            .as_ref()
+            .is_some_and(|r| r.rate_hz() == rate_hz)
+        {
+            return Ok(());
+        }
+        if !RATES_HZ.contains(&rate_hz) {
+            return Err(Error::UnsupportedRate {
+                name: self.name.clone(),
+                rate_hz,
+            });
+        }
+        if let Some(mut old) = self.resampler.replace(Resampler::new(rate_hz)) {
+            old.finish(&mut self.block);
+        }
+        self.clock = Clock::default();
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        self.ended = true;
+        if let Some(resampler) = &mut self.resampler {
+            resampler.finish(&mut self.block);
+        }
+        if !self.decoded_any && !self.media.declares_nothing() {
+            return Err(Error::Undecodable {
+                name: self.name.clone(),
+                container: self.media.container,
+            });
+        }
+        let rate = self
+            .resampler
+            .as_ref()
+            .map_or(1.0, |r| f64::from(r.rate_hz()));
+        self.damage.missing_secs = self.media.missing_secs(self.clock.emitted as f64 / rate);
+        Ok(())
+    }
+}
+
+/// Where the samples handed on so far end, against the times in the packets. In samples of the track.
+#[derive(Default)]
+struct Clock {
+    /// Time of the first sample.
+    base: Option<i64>,
+    emitted: u64,
+}
+
+impl Clock {
+    /// How much is missing before a packet whose first sample belongs at `at`; jumps beyond `limit` and jumps back are
+    /// not believed, and time is counted anew from there.
+    fn gap(&mut self, at: i64, jitter: u64, limit: u64) -> u64 {
+        let base = *self
+            .base
+            .get_or_insert(at.saturating_sub_unsigned(self.emitted));
+        let ahead = i128::from(at) - i128::from(base) - i128::from(self.emitted);
+        match u64::try_from(ahead) {
+            Ok(ahead) if ahead <= jitter => 0,
+            Ok(ahead) if ahead <= limit => ahead,
+            Err(_) if ahead.unsigned_abs() <= u128::from(jitter) => 0,
+            _ => {
+                self.base = Some(at.saturating_sub_unsigned(self.emitted));
+                0
+            }
+        }
+    }
+}
+
+/// Copies a decoded packet out; its rate and its channels.
+fn interleave(buf: &GenericAudioBufferRef<'_>, pcm: &mut Vec<f32>) -> Option<(u32, usize)> {
+    buf.copy_to_vec_interleaved(pcm);
+    Some((buf.spec().rate(), buf.num_planes()))
+}
+
+/// The mean of the channels; what is not a number is silence.
+fn mix_down(pcm: &[f32], channels: usize, mono: &mut Vec<f32>) {
+    mono.clear();
+    let clean = |x: f32| if x.is_finite() { x } else { 0.0 };
+    match channels {
+        1 => mono.extend(pcm.iter().copied().map(clean)),
+        2 => mono.extend(
+            pcm.chunks_exact(2)
+                .map(|frame| clean(0.5 * (frame[0] + frame[1]))),
+        ),
+        n => {
+            let scale = 1.0 / n as f32;
+            mono.extend(
+                pcm.chunks_exact(n)
+                    .map(|frame| clean(frame.iter().sum::<f32>() * scale)),
+            );
+        }
+    }
+}
+
+impl Media {
+    /// Whether the packets are all there is: no clock, no index.
+    fn is_frame_stream(&self) -> bool {
+        matches!(self.container, "MPEG audio" | "ADTS")
+    }
+
+    /// Seconds of `ticks` of the track's time base.
+    fn secs(&self, ticks: u64) -> f64 {
+        self.signed_secs(i64::try_from(ticks).unwrap_or(i64::MAX))
+    }
+
+    fn signed_secs(&self, ticks: i64) -> f64 {
+        let base = self
+            .track
+            .time_base
+            .map_or(0.0, |b| f64::from(b.numer.get()) / f64::from(b.denom.get()));
+        ticks as f64 * base
+    }
+
+    fn declared_rate_hz(&self) -> Option<u32> {
+        self.params().sample_rate
+    }
+
+    fn declared_secs(&self) -> Option<f64> {
+        let frames = self.track.num_frames.zip(self.declared_rate_hz());
+        let frames = frames.map(|(frames, hz)| frames as f64 / f64::from(hz.max(1)));
+        frames.or_else(|| self.track.duration.map(|d| self.secs(d.get())))
+    }
+
+    /// Whether the container says that it holds no samples.
+    fn declares_nothing(&self) -> bool {
+        match &self.wave {
+            Some(wave) => wave.is_empty(),
+            None => self.track.num_frames == Some(0) && !self.is_frame_stream(),
+        }
+    }
+
+    /// Seconds that are promised beyond the `heard` ones.
+    fn missing_secs(&self, heard: f64) -> f64 {
+        if let Some(wave) = &self.wave {
+            return wave.missing_secs();
+        }
+        let counted = self.track.num_frames.is_some()
+            && matches!(self.container, "FLAC" | "MP4" | "AIFF" | "CAF")
+            && self.params().codec != codecs::CODEC_ID_OPUS;
+        let missing = if counted {
+            self.declared_secs().unwrap_or(0.0) - heard
+        } else {
+            0.0
+        };
+        // Encoders round up to whole packets.
+        if missing > 0.25 { missing } else { 0.0 }
+    }
+}
