@@ -13,6 +13,7 @@ use bytes::Bytes;
 mod error;
 mod mmap;
 mod open;
+mod renamed;
 mod safetensors;
 mod sharded;
 mod signature;
@@ -20,6 +21,7 @@ mod torch;
 
 pub use error::Error;
 pub use open::open;
+pub use renamed::Renamed;
 pub use safetensors::{HeaderFault, Safetensors, write_safetensors};
 pub use sharded::Sharded;
 pub use signature::Signature;

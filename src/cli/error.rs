@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::exit::Exit;
 use super::json::line;
-use crate::checkpoint;
+use crate::kits::whisper;
+use crate::{audio, checkpoint, compute, data, nn};
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -60,12 +61,21 @@ pub(crate) enum Error {
         /// Tensors that are missing, unexpected, or of another shape.
         differences: usize,
     },
-    /// The rooms below are not connected yet.
-    #[error("the models are not connected yet")]
-    Unwired,
+    /// A model cannot be found, or its files cannot be had.
+    #[error(transparent)]
+    Data(#[from] data::Error),
     /// A model file cannot be read.
     #[error(transparent)]
     Checkpoint(#[from] checkpoint::Error),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Compute(#[from] compute::Error),
+    /// A recording cannot be read.
+    #[error(transparent)]
+    Audio(#[from] audio::Error),
+    /// A Whisper model cannot be loaded, or fails.
+    #[error(transparent)]
+    Whisper(#[from] whisper::Error),
 }
 
 impl Error {
@@ -91,12 +101,14 @@ impl Error {
             Self::Usage { .. } => Exit::Usage,
             Self::Input { source, .. } => source.exit(),
             Self::Partial { .. } => Exit::Partial,
-            Self::Write { .. } | Self::Unwired => Exit::Internal,
+            Self::Write { .. } => Exit::Internal,
             Self::Closed => Exit::Done,
             Self::Differs { .. } => Exit::CheckFailed,
-            Self::Checkpoint(error) => match error {
-                checkpoint::Error::MissingTensor { .. } => Exit::IncompleteModel,
-            },
+            Self::Data(error) => data_exit(error),
+            Self::Checkpoint(error) => checkpoint_exit(error),
+            Self::Compute(error) => compute_exit(error),
+            Self::Audio(error) => audio_exit(error),
+            Self::Whisper(error) => whisper_exit(error),
         }
     }
 
@@ -105,6 +117,7 @@ impl Error {
         match self {
             Self::Usage { hint, .. } => hint.clone(),
             Self::Input { source, .. } => source.hint(),
+            Self::Data(error) => error.hint(),
             _ => None,
         }
     }
@@ -158,6 +171,60 @@ impl Error {
             file,
             remedy: self.hint(),
         })
+    }
+}
+
+fn data_exit(error: &data::Error) -> Exit {
+    use data::Error as E;
+    match error {
+        E::InvalidSpec { .. } | E::Manifest { .. } | E::UnknownKey { .. } | E::AmbiguousWeights { .. } => Exit::Usage,
+        E::NoSuchPath { .. } | E::NoProvider { .. } | E::NotFound { .. } => Exit::NotFound,
+        E::NotCached(_) => Exit::Offline,
+        E::WrongDigest { .. } | E::WrongSize { .. } => Exit::CheckFailed,
+        E::MissingWeights { .. } | E::NotWeights { .. } | E::Unsupported { .. } | E::Incomplete { .. } => {
+            Exit::IncompleteModel
+        }
+        E::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::NotFound,
+        E::Io { .. } | E::Geometry { .. } | E::UnknownPrefab { .. } | E::Duplicate { .. } => Exit::Internal,
+    }
+}
+
+fn checkpoint_exit(error: &checkpoint::Error) -> Exit {
+    use checkpoint::Error as E;
+    match error {
+        E::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::NotFound,
+        E::Io { .. } | E::Write { .. } => Exit::Internal,
+        E::SeveralWeights { .. } => Exit::Usage,
+        _ => Exit::IncompleteModel,
+    }
+}
+
+fn compute_exit(error: &compute::Error) -> Exit {
+    match error {
+        compute::Error::WeightSize { .. } => Exit::IncompleteModel,
+        compute::Error::UnknownIsa { .. } => Exit::Usage,
+        compute::Error::Threads { .. } => Exit::Device,
+    }
+}
+
+fn audio_exit(error: &audio::Error) -> Exit {
+    match error {
+        audio::Error::NotFound { .. } => Exit::NotFound,
+        _ => Exit::BadInput,
+    }
+}
+
+fn whisper_exit(error: &whisper::Error) -> Exit {
+    use whisper::Error as E;
+    match error {
+        E::Checkpoint(error) | E::Load(nn::Error::Checkpoint(error)) => checkpoint_exit(error),
+        E::Backend(error) | E::Load(nn::Error::Backend(error)) => compute_exit(error),
+        E::Load(nn::Error::Shape { .. }) => Exit::CheckFailed,
+        E::Config { .. } | E::VocabularySize { .. } | E::Vocabulary(_) | E::NotANumber | E::Load(_) => {
+            Exit::IncompleteModel
+        }
+        E::UnknownLanguage { .. } => Exit::Usage,
+        E::File { .. } | E::Features(_) => Exit::Internal,
     }
 }
 

@@ -132,9 +132,7 @@ impl Contents {
             let Some(info) = checkpoint.info(name) else {
                 continue;
             };
-            let elements = info.shape.iter().fold(1_u64, |product, extent| {
-                product.saturating_mul(*extent as u64)
-            });
+            let elements = elements_of(&info.shape);
             // Upper case is the spelling of a safetensors header: `F32`, `BF16`.
             let dtype = format!("{:?}", info.dtype).to_uppercase();
             contents.parameters = contents.parameters.saturating_add(elements);
@@ -149,6 +147,15 @@ impl Contents {
             });
         }
         contents
+    }
+
+    /// The element type of most bytes.
+    pub(crate) fn main_dtype(&self) -> Option<&str> {
+        let mut elements = BTreeMap::<&str, u64>::new();
+        for tensor in &self.tensors {
+            *elements.entry(&tensor.dtype).or_default() += elements_of(&tensor.shape);
+        }
+        elements.into_iter().max_by_key(|(_, count)| *count).map(|(dtype, _)| dtype)
     }
 
     /// Where these tensors depart from `expected`, names with shapes: first those that are expected, in their order,
@@ -279,6 +286,11 @@ impl Report {
 }
 
 impl Difference {
+    /// Whether it is an extra tensor whose name `is_harmless`.
+    pub(crate) fn is_extra(&self, is_harmless: impl Fn(&str) -> bool) -> bool {
+        matches!(self, Self::Extra { tensor, .. } if is_harmless(tensor))
+    }
+
     fn text(&self) -> String {
         match self {
             Self::Missing { tensor, expected } => {
@@ -296,6 +308,10 @@ impl Difference {
             }
         }
     }
+}
+
+fn elements_of(shape: &[usize]) -> u64 {
+    shape.iter().fold(1, |product, &extent| product.saturating_mul(extent as u64))
 }
 
 fn shape(extents: &[usize]) -> String {

@@ -8,8 +8,8 @@ use super::progress::{Display, Progress};
 
 /// Both streams of the process, and what may be said on them.
 pub(crate) struct Out {
-    data: Box<dyn Write>,
-    talk: Box<dyn Write>,
+    data: Box<dyn Write + Send>,
+    talk: Box<dyn Write + Send>,
     voice: Voice,
     data_is_terminal: bool,
     talk_is_terminal: bool,

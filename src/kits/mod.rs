@@ -1,4 +1,3 @@
-//! Model families: what each needs of its files, its forward pass, and the task built on it.
+//! Model families, a folder each.
 
-/// OpenAI's Whisper: speech to text, and speech in any language to English text.
 pub mod whisper;

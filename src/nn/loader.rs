@@ -147,6 +147,14 @@ impl<'a, B: Backend> Loader<'a, B> {
             .upload(shape, &self.host_values(name, shape)?)?)
     }
 
+    /// The table `name` `[len, width]` as one sequence `[1, len, width]`.
+    ///
+    /// # Errors
+    /// As [`Loader::linear`].
+    pub fn sequence(&self, name: &str, len: usize, width: usize) -> Result<B::Tensor, Error> {
+        Ok(self.backend.upload(&[1, len, width], &self.host_values(name, &[len, width])?)?)
+    }
+
     fn host_values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
         let Tensor { dtype, data, .. } = self.tensor(name, shape)?;
         match dtype {

@@ -3,40 +3,22 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use crate::audio::Input;
 use crate::cli::error::Error;
 
-/// One recording to transcribe.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
-    /// Standard input, `-`.
-    Stdin,
-    /// A file.
-    Path(PathBuf),
+/// An input's name as it was given, for results.
+pub(crate) fn name(input: &Input) -> Cow<'_, str> {
+    match input {
+        Input::Stdin => Cow::Borrowed("-"),
+        Input::Path(path) => path.to_string_lossy(),
+    }
 }
 
-impl Input {
-    /// The name as it was given, for results.
-    pub(crate) fn name(&self) -> Cow<'_, str> {
-        match self {
-            Self::Stdin => Cow::Borrowed("-"),
-            Self::Path(path) => path.to_string_lossy(),
-        }
-    }
-
-    /// The name in a message, where a lone dash would be lost.
-    pub(crate) fn label(&self) -> Cow<'_, str> {
-        match self {
-            Self::Stdin => Cow::Borrowed("stdin"),
-            Self::Path(_) => self.name(),
-        }
-    }
-
-    /// The path that files of results are named by.
-    pub(crate) fn as_path(&self) -> &Path {
-        match self {
-            Self::Stdin => Path::new("stdin"),
-            Self::Path(path) => path,
-        }
+/// The path that an input's files of results are named by.
+pub(crate) fn as_path(input: &Input) -> &Path {
+    match input {
+        Input::Stdin => Path::new("stdin"),
+        Input::Path(path) => path,
     }
 }
 
@@ -60,14 +42,7 @@ pub(crate) fn inputs(typed: &[PathBuf], stdin_is_terminal: bool) -> Result<Vec<I
             "standard input can be read once; a file named `-` is `./-`",
         ));
     }
-    let input = |path: &PathBuf| {
-        if path.as_os_str() == "-" {
-            Input::Stdin
-        } else {
-            Input::Path(path.clone())
-        }
-    };
-    Ok(typed.iter().map(input).collect())
+    Ok(typed.iter().map(Input::from_arg).collect())
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ mod input;
 mod transcribe;
 mod whisper;
 
-pub(crate) use input::Input;
 pub(crate) use transcribe::{Event, Heard, Listener, Transcriber};
 pub(crate) use whisper::Task;
 

@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::input::Input;
+use super::input::{as_path, name};
+use crate::audio::Input;
 use crate::cli::error::Error;
 use crate::cli::files::OutputDir;
 use crate::cli::out::Out;
@@ -23,7 +24,7 @@ pub(crate) trait Transcriber {
 }
 
 /// Told of each event as it happens.
-pub(crate) type Listener<'a> = &'a mut dyn FnMut(Event<'_>) -> ControlFlow<()>;
+pub(crate) type Listener<'a> = &'a mut (dyn FnMut(Event<'_>) -> ControlFlow<()> + Send);
 
 /// What a transcriber tells while it works.
 #[derive(Debug)]
@@ -82,14 +83,14 @@ pub(crate) fn transcribe(
     let mut run = Run::default();
     for input in inputs {
         match transcribe_one(input, &mut sink, model, out) {
-            Ok(heard) => run.heard.push((input.name().into_owned(), heard)),
+            Ok(heard) => run.heard.push((name(input).into_owned(), heard)),
             Err(Stop::Run(error)) => return Err(error),
             Err(Stop::Input(error)) => {
-                let error = error.of_input(&input.label());
+                let error = error.of_input(&input.to_string());
                 if inputs.len() > 1 {
                     out.input_error(&error);
                 }
-                run.failures.push((input.name().into_owned(), error));
+                run.failures.push((name(input).into_owned(), error));
             }
         }
     }
@@ -134,7 +135,7 @@ fn transcribe_one(
     let mut progress = None;
     let mut broken = None;
     let streams = sink.streams();
-    let label = input.label();
+    let label = input.to_string();
     let heard = model.transcribe(input, &mut |event| {
         match event {
             Event::Length(secs) => progress = Some(out.progress(&label, secs, streams)),
@@ -193,7 +194,7 @@ impl Sink {
         let place = match target {
             Target::Stdout(format) => Place::Stdout(*format),
             Target::Directory(dir, formats) => Place::Directory {
-                dir: OutputDir::create(dir, inputs.iter().map(Input::as_path))?,
+                dir: OutputDir::create(dir, inputs.iter().map(as_path))?,
                 formats: formats.clone(),
                 stem: String::new(),
             },
@@ -214,7 +215,7 @@ impl Sink {
         self.earlier |= self.written > 0;
         self.written = 0;
         if let Place::Directory { dir, formats, stem } = &mut self.place {
-            *stem = dir.stem(input.as_path(), formats);
+            *stem = dir.stem(as_path(input), formats);
         }
     }
 
@@ -242,7 +243,7 @@ impl Sink {
             Place::Stdout(_) => Ok(()),
             Place::Directory { dir, formats, stem } => {
                 for format in formats {
-                    let text = format.document(&input.name(), transcript);
+                    let text = format.document(&name(input), transcript);
                     let path = dir.write(stem, *format, &text).map_err(Stop::Input)?;
                     out.note(&format!("wrote {}", path.display()));
                 }

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 
-use super::input::{Input, inputs};
+use super::input::inputs;
 use super::transcribe::{Run, Target, transcribe};
+use crate::audio::Input;
 use crate::cli::Globals;
 use crate::cli::error::Error;
 use crate::cli::exit::Exit;

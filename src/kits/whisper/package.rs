@@ -1,0 +1,103 @@
+//! From local files to a model's parts, and the factory that finds those files.
+
+use std::path::Path;
+
+use super::{Dims, Error};
+use crate::checkpoint::{self, Checkpoint, Safetensors};
+use crate::data::{self, Bundled, Content, Factory, Kind, LocalFile, LocalFiles, Need, WellKnown};
+use crate::text::Vocabulary;
+
+/// OpenAI's vocabularies: of the English models, and of the others.
+const ENGLISH_RANKS: &str = include_str!("../../../assets/whisper/gpt2.tiktoken");
+const MULTILINGUAL_RANKS: &str = include_str!("../../../assets/whisper/multilingual.tiktoken");
+
+/// All that a model is made of, on no backend yet.
+pub struct Package {
+    /// The geometry.
+    pub dims: Dims,
+    /// The weights, under OpenAI's or `transformers`' tensor names.
+    pub checkpoint: Box<dyn Checkpoint>,
+    /// The text tokens.
+    pub vocabulary: Vocabulary,
+}
+
+/// The models that this program knows by name, and how one is put together from files.
+///
+/// # Errors
+/// A compiled-in table is malformed.
+pub fn factory() -> Result<Factory<Package, Error>, data::Error> {
+    const VOCABULARY: Need = Need::optional("vocabulary", Kind::Tiktoken);
+    let weights = |kind| Need::required("weights", kind);
+    let config = Need::required("config", Kind::Json);
+    let mut factory = Factory::new("whisper")
+        .provider(WellKnown::from_toml(include_str!("../../../assets/whisper/well-known.toml"))?)?
+        .provider(bundled()?)?;
+    for kind in [Kind::Safetensors, Kind::SafetensorsIndex, Kind::Pytorch] {
+        factory = factory.construct(&[weights(kind), config, VOCABULARY], with_config);
+    }
+    for kind in [Kind::OpenaiPt, Kind::Safetensors] {
+        factory = factory.construct(&[weights(kind), VOCABULARY], self_contained);
+    }
+    Ok(factory)
+}
+
+#[cfg(feature = "bundled-whisper")]
+fn bundled() -> Result<Bundled, data::Error> {
+    /// The weights' bytes, aligned so that tensors can be read where they lie.
+    #[repr(C, align(64))]
+    struct Aligned<T: ?Sized>(T);
+    static TINY_EN: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../assets/whisper/tiny.en-q8.safetensors"));
+
+    let table = include_str!("../../../assets/whisper/bundled.toml");
+    Bundled::new(table, &[("tiny.en-q8.safetensors", &TINY_EN.0)])
+}
+
+#[cfg(not(feature = "bundled-whisper"))]
+fn bundled() -> Result<Bundled, data::Error> {
+    Bundled::new("schema = 1\nkit = \"whisper\"\n", &[])
+}
+
+/// A model whose geometry stands in a `config.json`.
+fn with_config(files: &LocalFiles) -> Result<Package, Error> {
+    let config = required(files, "config")?;
+    let dims = Dims::from_config_json(&read(config)?)?;
+    Ok(Package { vocabulary: vocabulary(files, &dims)?, checkpoint: open(required(files, "weights")?)?, dims })
+}
+
+/// A model whose weights carry their geometry.
+fn self_contained(files: &LocalFiles) -> Result<Package, Error> {
+    let checkpoint = open(required(files, "weights")?)?;
+    let dims = Dims::from_metadata(checkpoint.metadata())?;
+    Ok(Package { vocabulary: vocabulary(files, &dims)?, checkpoint, dims })
+}
+
+fn required<'a>(files: &'a LocalFiles, key: &str) -> Result<&'a LocalFile, Error> {
+    files.get(key).ok_or_else(|| Error::config(key, "is missing"))
+}
+
+fn open(file: &LocalFile) -> Result<Box<dyn Checkpoint>, Error> {
+    Ok(match &file.content {
+        Content::Path(path) => checkpoint::open(path)?,
+        Content::Bytes(bytes) => Box::new(Safetensors::from_bytes(bytes.clone(), &file.file)?),
+    })
+}
+
+fn vocabulary(files: &LocalFiles, dims: &Dims) -> Result<Vocabulary, Error> {
+    if let Some(file) = files.get("vocabulary") {
+        let text = String::from_utf8_lossy(&read(file)?).into_owned();
+        return Ok(Vocabulary::from_rank_file(&text)?);
+    }
+    let ranks = if dims.is_multilingual() { MULTILINGUAL_RANKS } else { ENGLISH_RANKS };
+    Ok(Vocabulary::from_rank_file(ranks)?)
+}
+
+fn read(file: &LocalFile) -> Result<Vec<u8>, Error> {
+    match &file.content {
+        Content::Path(path) => std::fs::read(path).map_err(|source| unreadable(path, source)),
+        Content::Bytes(bytes) => Ok(bytes.to_vec()),
+    }
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> Error {
+    Error::File { path: path.to_owned(), source }
+}
