@@ -14,6 +14,7 @@ mod filters;
 mod media;
 /// Samples become the log-mel features that Whisper reads.
 pub mod mel;
+mod mp4;
 mod mpeg;
 mod opus;
 mod resample;
