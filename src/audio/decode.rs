@@ -244,10 +244,10 @@ impl Samples {
         }
         self.mono.truncate(self.mono.len() - end as usize);
         let trim = samples(&self.media, packet.trim_start.get());
-        let start = trim
-            .saturating_add(self.media.skip)
-            .min(self.mono.len() as u64);
-        self.media.skip -= start.saturating_sub(trim);
+        let skip = (self.media.skip_secs * f64::from(rate_hz)).round() as u64;
+        let start = trim.saturating_add(skip).min(self.mono.len() as u64);
+        let skipped = start.saturating_sub(trim) as f64 / f64::from(rate_hz);
+        self.media.skip_secs = (self.media.skip_secs - skipped).max(0.0);
         self.mono.drain(..start as usize);
         start
     }

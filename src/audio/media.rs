@@ -24,6 +24,7 @@ use symphonia::core::meta::MetadataOptions;
 use symphonia::core::packet::Packet;
 
 use super::Error;
+use super::mp4;
 use super::opus::{self, OpusDecoder};
 use super::sniff;
 use super::source::{Source, View};
@@ -53,8 +54,8 @@ pub(super) struct Media {
     pub(super) container: &'static str,
     /// What a wave header says, where there is one.
     pub(super) wave: Option<Wave>,
-    /// Samples still to drop from the start of the track, at its own rate: what the decoder needs to warm up.
-    pub(super) skip: u64,
+    /// Seconds at the start of the track that are not to be heard: what the decoder needs to warm up.
+    pub(super) skip_secs: f64,
     /// Where the container starts in the source: behind ID3 tags.
     pub(super) start: u64,
 }
@@ -129,7 +130,14 @@ impl Media {
                 });
             }
         };
-        let skip = opus::pre_skip(&params);
+        // An edit list repeats the pre-skip of Opus.
+        let skip_secs = if params.codec == well_known::CODEC_ID_OPUS {
+            opus::pre_skip_secs(&params)
+        } else if reader.format_info().format == formats::FORMAT_ID_ISOMP4 {
+            mp4::skip_secs(source, track.id).map_err(read)?
+        } else {
+            0.0
+        };
         Ok(Self {
             reader,
             decoder,
@@ -138,7 +146,7 @@ impl Media {
             container,
             wave,
             start,
-            skip,
+            skip_secs,
         })
     }
 
@@ -158,7 +166,7 @@ impl Media {
                 // A chained stream begins: the old tracks are gone.
                 Err(MediaError::ResetRequired) => match choose_track(self.reader.tracks()) {
                     Ok((track, params, decoder)) => {
-                        self.skip = opus::pre_skip(&params);
+                        self.skip_secs = opus::pre_skip_secs(&params);
                         (self.track, self.params, self.decoder) = (track, params, decoder);
                     }
                     Err(_) => return Ok(None),

@@ -10,18 +10,24 @@
 
 mod decode;
 mod error;
+mod filters;
 mod media;
+/// Samples become the log-mel features that Whisper reads.
+pub mod mel;
+mod mp4;
 mod mpeg;
 mod opus;
 mod resample;
 mod sniff;
 mod source;
+mod spill;
 mod wav;
 
 use std::ops::RangeInclusive;
 
 pub use decode::{Damage, Samples, open};
 pub use error::Error;
+pub use mel::{Features, LogMel};
 pub use source::Input;
 
 /// Rate of all samples behind [`open`], in Hz.

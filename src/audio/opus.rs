@@ -75,11 +75,11 @@ impl Head {
     }
 }
 
-/// Samples to drop from the start of an Opus stream, which no demuxer does; 0 for any other codec.
-pub(super) fn pre_skip(params: &AudioCodecParameters) -> u64 {
+/// Seconds to drop from the start of an Opus stream, which no demuxer does; 0 for any other codec.
+pub(super) fn pre_skip_secs(params: &AudioCodecParameters) -> f64 {
     let head = params.extra_data.as_deref().and_then(Head::parse);
     head.filter(|_| params.codec == CODEC_ID_OPUS)
-        .map_or(0, |head| u64::from(head.pre_skip))
+        .map_or(0.0, |head| f64::from(head.pre_skip) / f64::from(RATE_HZ))
 }
 
 /// A symphonia decoder for Opus.

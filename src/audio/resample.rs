@@ -31,8 +31,18 @@ impl Resampler {
     /// A resampler from `rate_hz`, which must lie within [`RATES_HZ`](super::RATES_HZ).
     pub(super) fn new(rate_hz: u32) -> Self {
         let fft = (rate_hz != SAMPLE_RATE).then(|| {
-            // The filter is as long as one chunk of input.
-            let chunk = FILTER_SAMPLES * rate_hz.div_ceil(SAMPLE_RATE) as usize;
+            // A chunk is the smallest whole number of periods in both rates, times some. The filter is as long as a
+            // chunk, and its delay is half that: an even length keeps the delay whole.
+            let (period_in, period_out) = periods(rate_hz);
+            let least =
+                (FILTER_SAMPLES * rate_hz.div_ceil(SAMPLE_RATE) as usize).div_ceil(period_in);
+            let odd = period_in % 2 == 1 || period_out % 2 == 1;
+            let chunk = period_in
+                * if odd {
+                    least.next_multiple_of(2)
+                } else {
+                    least
+                };
             Fft::<f32>::new_custom(
                 rate_hz as usize,
                 SAMPLE_RATE as usize,
@@ -110,6 +120,15 @@ impl Resampler {
         }
         self.pending.drain(..whole);
     }
+}
+
+/// How many samples of `rate_hz` last as long as how many of [`SAMPLE_RATE`], in least terms.
+fn periods(rate_hz: u32) -> (usize, usize) {
+    let (mut a, mut b) = (rate_hz, SAMPLE_RATE);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    ((rate_hz / a) as usize, (SAMPLE_RATE / a) as usize)
 }
 
 #[cfg(test)]
