@@ -115,7 +115,7 @@ fn what_is_no_model_is_one_line() {
     for (spec, code) in [
         ("./none.safetensors", 3),
         ("tinny", 3),
-        ("./notes.safetensors", 8),
+        ("./notes.safetensors", 12),
     ] {
         let ended = place.run(&["inspect", spec]).expect(code);
         assert_eq!(ended.stdout, "", "{spec}");
