@@ -98,21 +98,16 @@ impl Out {
             (Voice::Normal, true) if streams && self.data_is_terminal => Display::Hidden,
             (Voice::Normal, true) => Display::Bar,
         };
-        Progress::new(display, label, total_secs)
+        Progress::new(display, &printable(label), total_secs)
     }
 
-    /// One line on stderr. A name from outside may hold line breaks or escape sequences: they are shown, not obeyed.
+    /// Ends `progress`, at 100 % when its input is `done`.
+    pub(crate) fn end_progress(&mut self, progress: Progress, done: bool) {
+        self.raw(progress.end(done));
+    }
+
     fn say(&mut self, text: &str) {
-        let mut line = String::with_capacity(text.len() + 1);
-        for c in text.chars() {
-            if c.is_control() {
-                line.extend(c.escape_default());
-            } else {
-                line.push(c);
-            }
-        }
-        line.push('\n');
-        self.raw(&line);
+        self.raw(&(printable(text) + "\n"));
     }
 
     fn raw(&mut self, text: &str) {
@@ -122,6 +117,19 @@ impl Out {
             .write_all(text.as_bytes())
             .and_then(|()| self.talk.flush());
     }
+}
+
+/// `text` as one line. A name from outside may hold line breaks or escape sequences: they are shown, not obeyed.
+fn printable(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
 }
 
 #[cfg(test)]

@@ -65,14 +65,23 @@ impl Progress {
         ))
     }
 
-    /// Ends at 100 %, and leaves the full bar standing.
-    pub(crate) fn finish(&self) {
-        self.bar.finish();
+    /// Says something beside the bar, which steps aside for it.
+    pub(crate) fn aside(&self, say: impl FnOnce()) {
+        self.bar.suspend(say);
     }
 
-    /// Ends where it is: the input failed.
-    pub(crate) fn abandon(&self) {
-        self.bar.abandon();
+    /// Ends at 100 % when the input is `done`, else where it is, and leaves the bar standing. Gives what has to follow
+    /// it, so that the next line does not begin behind the bar.
+    pub(crate) fn end(self, done: bool) -> &'static str {
+        if self.bar.is_hidden() {
+            return "";
+        }
+        if done {
+            self.bar.finish();
+        } else {
+            self.bar.abandon();
+        }
+        "\n"
     }
 }
 
@@ -97,7 +106,7 @@ mod tests {
         for secs in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let mut progress = Progress::new(Display::Hidden, "x", secs);
             assert_eq!(progress.advance(1.0), None);
-            progress.finish();
+            assert_eq!(progress.end(true), "");
         }
     }
 }

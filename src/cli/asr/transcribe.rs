@@ -139,7 +139,13 @@ fn transcribe_one(
     let heard = model.transcribe(input, &mut |event| {
         match event {
             Event::Length(secs) => progress = Some(out.progress(&label, secs, streams)),
-            Event::Warning(text) => out.note(&format!("{label}: {text}")),
+            Event::Warning(text) => {
+                let mut say = || out.note(&format!("{label}: {text}"));
+                match &progress {
+                    Some(progress) => progress.aside(say),
+                    None => say(),
+                }
+            }
             Event::Segment(segment) => {
                 if let Err(error) = sink.segment(segment, out) {
                     broken = Some(error);
@@ -156,11 +162,7 @@ fn transcribe_one(
         ControlFlow::Continue(())
     });
     if let Some(progress) = progress {
-        if heard.is_ok() {
-            progress.finish();
-        } else {
-            progress.abandon();
-        }
+        out.end_progress(progress, heard.is_ok());
     }
     if let Some(error) = broken {
         return Err(Stop::Run(error));

@@ -219,3 +219,70 @@ fn document(run: &Run, model: &Model, stats: &Stats) -> String {
         .collect();
     run_document(model, &files, &run.failed(), stats)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        globals: Globals,
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn plan(line: &str) -> Result<Plan, Error> {
+        let line = Line::parse_from(["whisper"].into_iter().chain(line.split(' ')));
+        Plan::new(&line.args, &line.globals, true)
+    }
+
+    #[test]
+    fn results_go_to_stdout_in_one_format_or_to_a_directory_in_any() {
+        let dir = |formats: &[Format]| Target::Directory("out".into(), formats.to_vec());
+        let cases = [
+            ("a.wav", Target::Stdout(Format::Txt)),
+            ("a.wav b.wav", Target::Stdout(Format::Txt)),
+            ("a.wav -f srt", Target::Stdout(Format::Srt)),
+            ("a.wav -f srt -f srt", Target::Stdout(Format::Srt)),
+            ("a.wav -f srt -o -", Target::Stdout(Format::Srt)),
+            ("a.wav b.wav --json", Target::Stdout(Format::Json)),
+            ("a.wav -f json --json", Target::Stdout(Format::Json)),
+            ("a.wav b.wav -o out", dir(&[Format::Txt])),
+            (
+                "a.wav -f vtt,json -f txt -o out",
+                dir(&[Format::Vtt, Format::Json, Format::Txt]),
+            ),
+            (
+                "a.wav -f srt --json -o out",
+                dir(&[Format::Srt, Format::Json]),
+            ),
+        ];
+        for (line, target) in cases {
+            assert_eq!(plan(line).unwrap().target, target, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_one_stream_cannot_hold_is_refused() {
+        for line in [
+            "a.wav b.wav -f srt",
+            "a.wav b.wav -f vtt -o -",
+            "a.wav -f srt,txt",
+            "a.wav -f srt --json",
+        ] {
+            let error = plan(line).unwrap_err();
+            assert_eq!(error.exit(), Exit::Usage, "{line}");
+            assert!(error.hint().unwrap().contains("-o DIR"), "{line}");
+        }
+    }
+
+    #[test]
+    fn threads_are_those_asked_for_or_all_there_are() {
+        assert_eq!(plan("a.wav -t 3").unwrap().threads.get(), 3);
+        let all = std::thread::available_parallelism().unwrap();
+        assert_eq!(plan("a.wav").unwrap().threads, all);
+    }
+}
