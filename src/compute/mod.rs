@@ -1,1 +1,3 @@
 //! Tensors become numbers.
+
+pub mod quant;
