@@ -1,1 +1,3 @@
-//! Model families.
+//! Model families, a folder each.
+
+pub mod whisper;
