@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use half::{bf16, f16};
 use pretrained::checkpoint::{self, Checkpoint, Dtype, Tensor};
 use pretrained::compute::quant::quantize_rows;
-use pretrained::kits::whisper::openai_names;
+use pretrained::kits::whisper::with_openai_names;
 use sha2::{Digest, Sha256};
 
 /// Width of an attention head in every Whisper model; the weights do not show it.
@@ -47,10 +47,11 @@ fn make() -> Result<(), Box<dyn Error>> {
         return Err("usage: make-bundled-whisper SOURCE OUT.safetensors".into());
     };
     let out = Path::new(out);
-    let source = openai_names(checkpoint::open(Path::new(source))?);
+    let source = checkpoint::open(Path::new(source))?;
+    let source = with_openai_names(&*source);
 
-    let metadata = metadata(&*source)?;
-    let tensors = quantized(&*source)?;
+    let metadata = metadata(&source)?;
+    let tensors = quantized(&source)?;
     checkpoint::write_safetensors(out, &tensors, &metadata)?;
 
     let file = std::fs::read(out)?;
@@ -121,6 +122,10 @@ fn metadata(source: &dyn Checkpoint) -> Result<BTreeMap<String, String>, Box<dyn
 fn quantized(source: &dyn Checkpoint) -> Result<BTreeMap<String, Tensor>, Box<dyn Error>> {
     let mut tensors = BTreeMap::new();
     for name in source.names() {
+        // A head beside the two stacks is tied: it repeats the token table.
+        if !name.starts_with("encoder.") && !name.starts_with("decoder.") {
+            continue;
+        }
         let tensor = source.tensor(name)?;
         let &[rows, cols] = tensor.shape.as_slice() else {
             tensors.insert(name.to_owned(), tensor);

@@ -2,4 +2,4 @@
 
 mod names;
 
-pub use names::{hf_name, openai_name, openai_names};
+pub use names::{Renamed, hf_name, openai_name, with_openai_names};

@@ -84,7 +84,7 @@ fn renamed<'t>(
 /// `checkpoint` under OpenAI's names, whichever of the two it was saved with.
 ///
 /// Names that are neither's stay as they are. A head of transformers' is left out: it repeats the token table.
-pub fn openai_names(checkpoint: Box<dyn Checkpoint>) -> Box<dyn Checkpoint> {
+pub fn with_openai_names(checkpoint: &dyn Checkpoint) -> Renamed<'_> {
     let stored = checkpoint
         .names()
         .into_iter()
@@ -96,17 +96,17 @@ pub fn openai_names(checkpoint: Box<dyn Checkpoint>) -> Box<dyn Checkpoint> {
             )
         })
         .collect();
-    Box::new(Renamed { checkpoint, stored })
+    Renamed { checkpoint, stored }
 }
 
 /// A checkpoint whose tensors answer to other names than they are stored under.
-struct Renamed {
-    checkpoint: Box<dyn Checkpoint>,
+pub struct Renamed<'c> {
+    checkpoint: &'c dyn Checkpoint,
     /// The name stored, by the name answered to.
     stored: BTreeMap<String, String>,
 }
 
-impl Checkpoint for Renamed {
+impl Checkpoint for Renamed<'_> {
     fn format(&self) -> &'static str {
         self.checkpoint.format()
     }
@@ -233,7 +233,7 @@ mod tests {
         ]
         .concat();
         let stored = Safetensors::from_bytes(Bytes::from(file), "m").unwrap();
-        let checkpoint = openai_names(Box::new(stored));
+        let checkpoint = with_openai_names(&stored);
         assert_eq!(checkpoint.names(), ["decoder.ln.bias", "extra"]);
         assert_eq!(checkpoint.tensor("decoder.ln.bias").unwrap().data, [7][..]);
         assert_eq!(checkpoint.info("extra").unwrap().shape, [1]);
@@ -245,8 +245,10 @@ mod tests {
     #[ignore = "needs whisper tiny.en in $PRETRAINED_FIXTURES"]
     fn both_files_of_one_model_hold_the_same_tensors() {
         let fixtures = PathBuf::from(std::env::var_os("PRETRAINED_FIXTURES").expect("fixtures"));
-        let hf = openai_names(open(&fixtures.join("whisper-tiny.en")).unwrap());
-        let torch = openai_names(open(&fixtures.join("whisper-tiny.en.pt")).unwrap());
+        let hf = open(&fixtures.join("whisper-tiny.en")).unwrap();
+        let hf = with_openai_names(&*hf);
+        let torch = open(&fixtures.join("whisper-tiny.en.pt")).unwrap();
+        let torch = with_openai_names(&*torch);
         assert_eq!((hf.format(), torch.format()), ("safetensors", "torch"));
         assert_eq!(
             torch.metadata().get("dims.n_audio_ctx").map(String::as_str),
