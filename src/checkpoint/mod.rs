@@ -1,9 +1,10 @@
 //! Model files as named tensors.
 //!
-//! [`open`] takes a file or a directory and decides by content what it is; every format answers the one
-//! [`Checkpoint`] trait. Bytes are shared with the file's mapping, not copied, wherever the file stores a tensor's
-//! elements contiguously. Nothing a file says is trusted: offsets, lengths and shapes are checked against the bytes
-//! that are there before anything is allocated, and a pickle is read as data, never executed.
+//! [`open`](fn@crate::checkpoint::open) takes a file or a directory and decides by content what it is; every format
+//! answers the one [`Checkpoint`](crate::checkpoint::Checkpoint) trait. Bytes are shared with the file's mapping, not
+//! copied, wherever the file stores a tensor's elements contiguously. Nothing a file says is trusted: offsets, lengths
+//! and shapes are checked against the bytes that are there before anything is allocated, and a pickle is read as data,
+//! never executed.
 
 use std::collections::BTreeMap;
 use std::fmt;
