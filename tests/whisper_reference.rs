@@ -2,7 +2,10 @@
 //!
 //! `PRETRAINED_FIXTURES` names a directory with `whisper-tiny.en/`, `whisper-tiny.en.pt`, `whisper-base/` and `audio/`;
 //! the goldens were made from the same files by `tests/golden/make_whisper.py`.
-#![allow(clippy::unwrap_used, reason = "this is test code, though not every function is a test")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "this is test code, though not every function is a test"
+)]
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -49,7 +52,9 @@ struct GoldenSegment {
 }
 
 fn fixtures() -> PathBuf {
-    PathBuf::from(std::env::var_os("PRETRAINED_FIXTURES").expect("PRETRAINED_FIXTURES names the fixtures"))
+    PathBuf::from(
+        std::env::var_os("PRETRAINED_FIXTURES").expect("PRETRAINED_FIXTURES names the fixtures"),
+    )
 }
 
 fn repository() -> &'static Path {
@@ -59,7 +64,11 @@ fn repository() -> &'static Path {
 fn package(spec: &str) -> Package {
     let roots = Roots::from_vars(|_| None);
     let factory = factory().unwrap();
-    let plan = factory.resolve(&Spec::parse(spec, &roots).unwrap()).unwrap().plan().unwrap();
+    let plan = factory
+        .resolve(&Spec::parse(spec, &roots).unwrap())
+        .unwrap()
+        .plan()
+        .unwrap();
     let files = PinnedCache::new(&roots).bring_local(&plan).unwrap();
     plan.construct(&files).unwrap()
 }
@@ -104,17 +113,33 @@ fn recording(file: &str) -> Vec<f32> {
 
 /// The transcript at temperature 0 alone, which is how the goldens were made.
 fn transcribe(model: &Transcriber<Cpu>, run: &GoldenRun) -> Transcript {
-    let task = if run.task == "translate" { Task::Translate } else { Task::Transcribe };
-    let options = Options { task, temperatures: vec![0.0], ..Options::default() };
+    let task = if run.task == "translate" {
+        Task::Translate
+    } else {
+        Task::Transcribe
+    };
+    let options = Options {
+        task,
+        temperatures: vec![0.0],
+        ..Options::default()
+    };
     let features = features(&recording(&run.file), model.dims().n_mels);
     let every_segment = &mut |_: &_| ControlFlow::Continue(());
-    model.backend().enter(|| model.transcribe(&features, &options, every_segment)).unwrap().0
+    model
+        .backend()
+        .enter(|| model.transcribe(&features, &options, every_segment))
+        .unwrap()
+        .0
 }
 
 fn golden_runs(model: &str) -> Vec<GoldenRun> {
     let json = std::fs::read(repository().join("tests/golden/whisper_transcripts.json")).unwrap();
     let golden: Golden = serde_json::from_slice(&json).unwrap();
-    let runs: Vec<_> = golden.runs.into_iter().filter(|run| run.model == model).collect();
+    let runs: Vec<_> = golden
+        .runs
+        .into_iter()
+        .filter(|run| run.model == model)
+        .collect();
     assert!(!runs.is_empty(), "no golden runs of {model}");
     runs
 }
@@ -123,19 +148,32 @@ fn golden_runs(model: &str) -> Vec<GoldenRun> {
 fn differences(run: &GoldenRun, ours: &Transcript) -> Vec<String> {
     let mut found = Vec::new();
     if ours.language.as_deref() != Some(run.language.as_str()) {
-        found.push(format!("language {:?}, not {}", ours.language, run.language));
+        found.push(format!(
+            "language {:?}, not {}",
+            ours.language, run.language
+        ));
     }
-    if let (Some(probability), Some((_, expected))) = (ours.language_probability, run.language_probs.first())
+    if let (Some(probability), Some((_, expected))) =
+        (ours.language_probability, run.language_probs.first())
         && (probability - expected).abs() > 1e-3
     {
-        found.push(format!("probability of the language {probability}, not {expected}"));
+        found.push(format!(
+            "probability of the language {probability}, not {expected}"
+        ));
     }
     if ours.segments.len() != run.segments.len() {
-        found.push(format!("{} segments, not {}", ours.segments.len(), run.segments.len()));
+        found.push(format!(
+            "{} segments, not {}",
+            ours.segments.len(),
+            run.segments.len()
+        ));
     }
     for (i, (ours, golden)) in ours.segments.iter().zip(&run.segments).enumerate() {
         if ours.text != golden.text || ours.tokens != golden.tokens {
-            found.push(format!("segment {i}: {:?}, not {:?}", ours.text, golden.text));
+            found.push(format!(
+                "segment {i}: {:?}, not {:?}",
+                ours.text, golden.text
+            ));
         }
         for (ours, golden) in [(ours.start, golden.start), (ours.end, golden.end)] {
             if (ours - golden).abs() > TIME_BOUND_SECS {
@@ -160,8 +198,17 @@ fn assert_transcripts_are_the_reference_s(spec: &str, name: &str) {
     for run in golden_runs(name) {
         let found = differences(&run, &transcribe(&model, &run));
         if !found.is_empty() {
-            let steady = if run.same_tokens_with_noise { "" } else { " (the reference itself is not steady here)" };
-            failures.push(format!("{} {}{steady}:\n    {}", run.task, run.file, found.join("\n    ")));
+            let steady = if run.same_tokens_with_noise {
+                ""
+            } else {
+                " (the reference itself is not steady here)"
+            };
+            failures.push(format!(
+                "{} {}{steady}:\n    {}",
+                run.task,
+                run.file,
+                found.join("\n    ")
+            ));
         }
     }
     assert!(failures.is_empty(), "{spec}:\n  {}", failures.join("\n  "));
@@ -170,19 +217,28 @@ fn assert_transcripts_are_the_reference_s(spec: &str, name: &str) {
 #[test]
 #[ignore = "needs PRETRAINED_FIXTURES"]
 fn tiny_en_from_transformers_layout_transcribes_as_the_reference() {
-    assert_transcripts_are_the_reference_s(fixtures().join("whisper-tiny.en").to_str().unwrap(), "tiny.en");
+    assert_transcripts_are_the_reference_s(
+        fixtures().join("whisper-tiny.en").to_str().unwrap(),
+        "tiny.en",
+    );
 }
 
 #[test]
 #[ignore = "needs PRETRAINED_FIXTURES"]
 fn tiny_en_from_openais_archive_transcribes_as_the_reference() {
-    assert_transcripts_are_the_reference_s(fixtures().join("whisper-tiny.en.pt").to_str().unwrap(), "tiny.en");
+    assert_transcripts_are_the_reference_s(
+        fixtures().join("whisper-tiny.en.pt").to_str().unwrap(),
+        "tiny.en",
+    );
 }
 
 #[test]
 #[ignore = "needs PRETRAINED_FIXTURES"]
 fn base_transcribes_and_translates_as_the_reference() {
-    assert_transcripts_are_the_reference_s(fixtures().join("whisper-base").to_str().unwrap(), "base");
+    assert_transcripts_are_the_reference_s(
+        fixtures().join("whisper-base").to_str().unwrap(),
+        "base",
+    );
 }
 
 /// The int8 weights in the binary against the f16 weights they were made from: the same words and times.
@@ -190,7 +246,10 @@ fn base_transcribes_and_translates_as_the_reference() {
 #[ignore = "needs PRETRAINED_FIXTURES"]
 #[cfg(feature = "bundled-whisper")]
 fn the_built_in_model_transcribes_as_its_f16_weights() {
-    let (bundled, full) = (model("bundled:tiny.en"), model(fixtures().join("whisper-tiny.en").to_str().unwrap()));
+    let (bundled, full) = (
+        model("bundled:tiny.en"),
+        model(fixtures().join("whisper-tiny.en").to_str().unwrap()),
+    );
     for run in golden_runs("tiny.en") {
         let text = |model| transcribe(model, &run).text();
         assert_eq!(text(&bundled), text(&full), "{}", run.file);
@@ -204,76 +263,138 @@ struct Layers {
 impl Layers {
     fn read(model: &str) -> Self {
         let path = repository().join(format!("tests/golden/whisper_layers_{model}.safetensors"));
-        Self { bytes: std::fs::read(path).unwrap() }
+        Self {
+            bytes: std::fs::read(path).unwrap(),
+        }
     }
 
     fn get(&self, name: &str) -> Vec<f32> {
         let tensors = SafeTensors::deserialize(&self.bytes).unwrap();
         let data = tensors.tensor(name).unwrap().data().as_chunks().0.to_vec();
         let values: Vec<f32> = data.into_iter().map(f32::from_le_bytes).collect();
-        assert!(values.iter().all(|value| value.is_finite()), "{name} is not finite");
-        assert!(values.iter().any(|value| *value != values[0]), "{name} is constant");
+        assert!(
+            values.iter().all(|value| value.is_finite()),
+            "{name} is not finite"
+        );
+        assert!(
+            values.iter().any(|value| *value != values[0]),
+            "{name} is constant"
+        );
         values
     }
 
     fn get_ids(&self, name: &str) -> Vec<u32> {
         let tensors = SafeTensors::deserialize(&self.bytes).unwrap();
-        tensors.tensor(name).unwrap().data().as_chunks().0.iter().map(|&id| u32::from_le_bytes(id)).collect()
+        tensors
+            .tensor(name)
+            .unwrap()
+            .data()
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&id| u32::from_le_bytes(id))
+            .collect()
     }
 }
 
 fn assert_close(what: &str, ours: &[f32], golden: &[f32]) {
     assert_eq!(ours.len(), golden.len(), "{what}: size");
-    let largest = golden.iter().fold(0f32, |largest, value| largest.max(value.abs()));
+    let largest = golden
+        .iter()
+        .fold(0f32, |largest, value| largest.max(value.abs()));
     for (i, (ours, golden)) in ours.iter().zip(golden).enumerate() {
-        assert!((ours - golden).abs() <= LAYER_BOUND * largest, "{what}: value {i} is {ours}, not {golden}");
+        assert!(
+            (ours - golden).abs() <= LAYER_BOUND * largest,
+            "{what}: value {i} is {ours}, not {golden}"
+        );
     }
 }
 
 /// Features, encoder output and logits of a recording, the window padded as decoding pads it.
 fn assert_stages_are_the_reference_s(spec: &str, name: &str, mel_step: usize) {
     let (package, layers, b) = (package(spec), Layers::read(name), cpu());
-    let model = pretrained::kits::whisper::Whisper::load(&b, &*package.checkpoint, package.dims.clone()).unwrap();
+    let model =
+        pretrained::kits::whisper::Whisper::load(&b, &*package.checkpoint, package.dims.clone())
+            .unwrap();
     let (n_mels, n_state) = (package.dims.n_mels, package.dims.n_audio_state);
 
     let features = features(&recording("beckett.wav"), n_mels);
     let mut mel = vec![0.0; 3000 * n_mels];
     features.window(0, 3000, &mut mel).unwrap();
-    let every: Vec<f32> = mel.chunks_exact(n_mels).step_by(mel_step).flatten().copied().collect();
+    let every: Vec<f32> = mel
+        .chunks_exact(n_mels)
+        .step_by(mel_step)
+        .flatten()
+        .copied()
+        .collect();
     for (i, (ours, golden)) in every.iter().zip(layers.get("mel")).enumerate() {
-        assert!((ours - golden).abs() <= 1e-4, "mel: value {i} is {ours}, not {golden}");
+        assert!(
+            (ours - golden).abs() <= 1e-4,
+            "mel: value {i} is {ours}, not {golden}"
+        );
     }
 
     for prefix in ["", "zeros."] {
         if prefix == "zeros." {
-            features.window(0, features.content_frames(), &mut mel).unwrap();
+            features
+                .window(0, features.content_frames(), &mut mel)
+                .unwrap();
         }
-        let xa = model.encode(&b, &b.upload(&[1, 3000, n_mels], &mel).unwrap()).unwrap();
-        let rows: Vec<f32> =
-            b.download(&xa).unwrap().chunks_exact(n_state).step_by(50).flatten().copied().collect();
-        assert_close(&format!("{prefix}encoder"), &rows, &layers.get(&format!("{prefix}encoder.ln_post")));
+        let xa = model
+            .encode(&b, &b.upload(&[1, 3000, n_mels], &mel).unwrap())
+            .unwrap();
+        let rows: Vec<f32> = b
+            .download(&xa)
+            .unwrap()
+            .chunks_exact(n_state)
+            .step_by(50)
+            .flatten()
+            .copied()
+            .collect();
+        assert_close(
+            &format!("{prefix}encoder"),
+            &rows,
+            &layers.get(&format!("{prefix}encoder.ln_post")),
+        );
 
         let tokens = layers.get_ids("tokens");
         let start = if name == "base" { 3 } else { 1 };
         let cross_kv = model.cross_kv(&b, &xa).unwrap();
         let mut state = model.text_state(&b, 1).unwrap();
-        let logits = model.decode(&b, &tokens[..start], &cross_kv, &mut state, start - 1).unwrap();
+        let logits = model
+            .decode(&b, &tokens[..start], &cross_kv, &mut state, start - 1)
+            .unwrap();
         let logits = b.download(&logits).unwrap();
-        assert_close(&format!("{prefix}logits"), &logits, &layers.get(&format!("{prefix}logits.first")));
+        assert_close(
+            &format!("{prefix}logits"),
+            &logits,
+            &layers.get(&format!("{prefix}logits.first")),
+        );
 
         // Later positions one token at a time: what the caches hold must be what one pass computes.
         let mut all = logits;
         for &token in &tokens[start..] {
-            let logits = model.decode(&b, &[token], &cross_kv, &mut state, 0).unwrap();
+            let logits = model
+                .decode(&b, &[token], &cross_kv, &mut state, 0)
+                .unwrap();
             all.extend(b.download(&logits).unwrap());
         }
         let ids = layers.get_ids(&format!("{prefix}logits.top10_ids"));
         let values = layers.get(&format!("{prefix}logits.top10_values"));
         for (row, position) in layers.get_ids("logits.positions").into_iter().enumerate() {
-            let Some(at) = (position as usize + 1).checked_sub(start) else { continue };
+            let Some(at) = (position as usize + 1).checked_sub(start) else {
+                continue;
+            };
             let logits = &all[at * package.dims.n_vocab..][..package.dims.n_vocab];
-            let ours: Vec<f32> = ids[row * 10..(row + 1) * 10].iter().map(|&id| logits[id as usize]).collect();
-            assert_close(&format!("{prefix}logits at {position}"), &ours, &values[row * 10..(row + 1) * 10]);
+            let ours: Vec<f32> = ids[row * 10..(row + 1) * 10]
+                .iter()
+                .map(|&id| logits[id as usize])
+                .collect();
+            assert_close(
+                &format!("{prefix}logits at {position}"),
+                &ours,
+                &values[row * 10..(row + 1) * 10],
+            );
         }
     }
 }
@@ -281,11 +402,19 @@ fn assert_stages_are_the_reference_s(spec: &str, name: &str, mel_step: usize) {
 #[test]
 #[ignore = "needs PRETRAINED_FIXTURES"]
 fn tiny_en_agrees_with_the_reference_stage_by_stage() {
-    assert_stages_are_the_reference_s(fixtures().join("whisper-tiny.en.pt").to_str().unwrap(), "tiny.en", 1);
+    assert_stages_are_the_reference_s(
+        fixtures().join("whisper-tiny.en.pt").to_str().unwrap(),
+        "tiny.en",
+        1,
+    );
 }
 
 #[test]
 #[ignore = "needs PRETRAINED_FIXTURES"]
 fn base_agrees_with_the_reference_stage_by_stage() {
-    assert_stages_are_the_reference_s(fixtures().join("whisper-base").to_str().unwrap(), "base", 25);
+    assert_stages_are_the_reference_s(
+        fixtures().join("whisper-base").to_str().unwrap(),
+        "base",
+        25,
+    );
 }

@@ -15,8 +15,15 @@ impl<'c> Renamed<'c> {
     /// `checkpoint` with each tensor called what `rename` says; one that it has no name for keeps its own.
     pub fn new(checkpoint: &'c dyn Checkpoint, rename: impl Fn(&str) -> Option<String>) -> Self {
         let names = checkpoint.names();
-        let stored =
-            names.iter().map(|&name| (rename(name).unwrap_or_else(|| name.to_owned()), name.to_owned())).collect();
+        let stored = names
+            .iter()
+            .map(|&name| {
+                (
+                    rename(name).unwrap_or_else(|| name.to_owned()),
+                    name.to_owned(),
+                )
+            })
+            .collect();
         Self { checkpoint, stored }
     }
 

@@ -177,15 +177,21 @@ impl Error {
 fn data_exit(error: &data::Error) -> Exit {
     use data::Error as E;
     match error {
-        E::InvalidSpec { .. } | E::Manifest { .. } | E::UnknownKey { .. } | E::AmbiguousWeights { .. } => Exit::Usage,
+        E::InvalidSpec { .. }
+        | E::Manifest { .. }
+        | E::UnknownKey { .. }
+        | E::AmbiguousWeights { .. } => Exit::Usage,
         E::NoSuchPath { .. } | E::NoProvider { .. } | E::NotFound { .. } => Exit::NotFound,
         E::NotCached(_) => Exit::Offline,
         E::WrongDigest { .. } | E::WrongSize { .. } => Exit::CheckFailed,
-        E::MissingWeights { .. } | E::NotWeights { .. } | E::Unsupported { .. } | E::Incomplete { .. } => {
-            Exit::IncompleteModel
-        }
+        E::MissingWeights { .. }
+        | E::NotWeights { .. }
+        | E::Unsupported { .. }
+        | E::Incomplete { .. } => Exit::IncompleteModel,
         E::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::NotFound,
-        E::Io { .. } | E::Geometry { .. } | E::UnknownPrefab { .. } | E::Duplicate { .. } => Exit::Internal,
+        E::Io { .. } | E::Geometry { .. } | E::UnknownPrefab { .. } | E::Duplicate { .. } => {
+            Exit::Internal
+        }
     }
 }
 
@@ -220,9 +226,11 @@ fn whisper_exit(error: &whisper::Error) -> Exit {
         E::Checkpoint(error) | E::Load(nn::Error::Checkpoint(error)) => checkpoint_exit(error),
         E::Backend(error) | E::Load(nn::Error::Backend(error)) => compute_exit(error),
         E::Load(nn::Error::Shape { .. }) => Exit::CheckFailed,
-        E::Config { .. } | E::VocabularySize { .. } | E::Vocabulary(_) | E::NotANumber | E::Load(_) => {
-            Exit::IncompleteModel
-        }
+        E::Config { .. }
+        | E::VocabularySize { .. }
+        | E::Vocabulary(_)
+        | E::NotANumber
+        | E::Load(_) => Exit::IncompleteModel,
         E::UnknownLanguage { .. } => Exit::Usage,
         E::File { .. } | E::Features(_) => Exit::Internal,
     }

@@ -155,7 +155,10 @@ impl Contents {
         for tensor in &self.tensors {
             *elements.entry(&tensor.dtype).or_default() += elements_of(&tensor.shape);
         }
-        elements.into_iter().max_by_key(|(_, count)| *count).map(|(dtype, _)| dtype)
+        elements
+            .into_iter()
+            .max_by_key(|(_, count)| *count)
+            .map(|(dtype, _)| dtype)
     }
 
     /// Where these tensors depart from `expected`, names with shapes: first those that are expected, in their order,
@@ -311,7 +314,9 @@ impl Difference {
 }
 
 fn elements_of(shape: &[usize]) -> u64 {
-    shape.iter().fold(1, |product, &extent| product.saturating_mul(extent as u64))
+    shape
+        .iter()
+        .fold(1, |product, &extent| product.saturating_mul(extent as u64))
 }
 
 fn shape(extents: &[usize]) -> String {

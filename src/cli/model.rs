@@ -18,7 +18,11 @@ use crate::data::{self, LocalFiles, PinnedCache, Plan, Roots, Spec};
 use crate::kits::whisper::{self, Dims, Package, language};
 
 /// The model of `asr whisper` when none is named.
-const DEFAULT_MODEL: &str = if cfg!(feature = "bundled-whisper") { "bundled:tiny.en" } else { "base" };
+const DEFAULT_MODEL: &str = if cfg!(feature = "bundled-whisper") {
+    "bundled:tiny.en"
+} else {
+    "base"
+};
 
 /// What `asr whisper` asks of a model.
 pub(crate) struct Options<'a> {
@@ -68,7 +72,10 @@ pub(crate) fn whisper(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Er
         spec: spec.to_owned(),
         provider: plan.provider.clone(),
         prefab: prefab_name(&plan, &package.dims)?,
-        digest: files.get("weights").and_then(|file| file.digest).map(|digest| digest.to_string()),
+        digest: files
+            .get("weights")
+            .and_then(|file| file.digest)
+            .map(|digest| digest.to_string()),
         precision,
         device: cpu.device().to_owned(),
     };
@@ -81,7 +88,14 @@ pub(crate) fn whisper(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Er
         ..whisper::Options::default()
     };
     let transcriber = whisper::Transcriber::load(cpu, package)?;
-    Ok(Loaded { transcriber: Box::new(OnCpu { transcriber, options }), model, isa: isa.name().to_owned() })
+    Ok(Loaded {
+        transcriber: Box::new(OnCpu {
+            transcriber,
+            options,
+        }),
+        model,
+        isa: isa.name().to_owned(),
+    })
 }
 
 fn roots(cache_dir: Option<&Path>) -> Roots {
@@ -94,7 +108,10 @@ fn roots(cache_dir: Option<&Path>) -> Roots {
 
 fn parse_language(text: &str) -> Result<&'static str, Error> {
     language::parse(text).ok_or_else(|| {
-        Error::usage(format!("no language `{text}`"), "give a code such as `de`, an English name, or `auto`")
+        Error::usage(
+            format!("no language `{text}`"),
+            "give a code such as `de`, an English name, or `auto`",
+        )
     })
 }
 
@@ -105,7 +122,10 @@ fn check_task(dims: &Dims, language: Option<&str>, task: Task) -> Result<(), Err
     }
     let cannot = match (language, task) {
         (Some(code), _) if code != language::ENGLISH => {
-            format!("this model knows only English, not {}", language::name(code).unwrap_or(code))
+            format!(
+                "this model knows only English, not {}",
+                language::name(code).unwrap_or(code)
+            )
         }
         (_, Task::Translate) => "this model knows only English and cannot translate".to_owned(),
         _ => return Ok(()),
@@ -115,11 +135,16 @@ fn check_task(dims: &Dims, language: Option<&str>, task: Task) -> Result<(), Err
 
 /// The number format of most weights.
 fn precision(package: &Package) -> String {
-    Contents::of(&*package.checkpoint).main_dtype().map_or_else(|| "none".to_owned(), str::to_lowercase)
+    Contents::of(&*package.checkpoint)
+        .main_dtype()
+        .map_or_else(|| "none".to_owned(), str::to_lowercase)
 }
 
 /// The name of the geometry: what the row promises, or the published one that a path's model has.
-fn prefab_name(plan: &Plan<'_, Package, whisper::Error>, dims: &Dims) -> Result<Option<String>, Error> {
+fn prefab_name(
+    plan: &Plan<'_, Package, whisper::Error>,
+    dims: &Dims,
+) -> Result<Option<String>, Error> {
     if let Some(prefab) = &plan.prefab {
         return Ok(Some(prefab.name.clone()));
     }
@@ -158,10 +183,17 @@ impl Transcriber for OnCpu {
         let _ = listener(Event::Length(duration_secs));
         let on_segment: whisper::OnSegment<'_> = &mut |segment| listener(Event::Segment(segment));
         let cpu = self.transcriber.backend();
-        let (mut transcript, effort) =
-            cpu.enter(|| self.transcriber.transcribe(&features, &self.options, on_segment))?;
+        let (mut transcript, effort) = cpu.enter(|| {
+            self.transcriber
+                .transcribe(&features, &self.options, on_segment)
+        })?;
         transcript.duration_secs = duration_secs;
-        Ok(Heard { transcript, read, encode: effort.encode, decode: effort.decode })
+        Ok(Heard {
+            transcript,
+            read,
+            encode: effort.encode,
+            decode: effort.decode,
+        })
     }
 }
 
@@ -176,7 +208,10 @@ pub(crate) fn inspect(spec: &str, cache_dir: Option<&Path>) -> Result<Report, Er
     let found = factory.resolve(&parsed).and_then(data::DeferredModel::plan);
     let plan = match (found, &parsed) {
         // Weights of another family, or without what belongs to them, are still tensors.
-        (Err(data::Error::Unsupported { .. } | data::Error::Incomplete { .. }), Spec::Path(path)) => {
+        (
+            Err(data::Error::Unsupported { .. } | data::Error::Incomplete { .. }),
+            Spec::Path(path),
+        ) => {
             return inspect_file(spec, path);
         }
         (found, _) => found?,
@@ -195,7 +230,11 @@ pub(crate) fn inspect(spec: &str, cache_dir: Option<&Path>) -> Result<Report, Er
     differences.retain(|difference| !difference.is_extra(whisper::is_companion));
     Ok(Report {
         spec: spec.to_owned(),
-        row: plan.row.as_ref().zip(plan.provider.as_ref()).map(|(row, provider)| format!("{provider}:{}", row.short_name())),
+        row: plan
+            .row
+            .as_ref()
+            .zip(plan.provider.as_ref())
+            .map(|(row, provider)| format!("{provider}:{}", row.short_name())),
         licence: plan.row.as_ref().map(|row| row.license.clone()),
         kit: Some(factory.kit().to_owned()),
         prefab: prefab_name(&plan, &package.dims)?,
@@ -211,11 +250,18 @@ fn inspect_file(spec: &str, path: &Path) -> Result<Report, Error> {
     let checkpoint = checkpoint::open(path)?;
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let sha256 = data::Sha256::of_file(path)
-        .map_err(|source| data::Error::Io { path: path.to_owned(), source })?
+        .map_err(|source| data::Error::Io {
+            path: path.to_owned(),
+            source,
+        })?
         .to_string();
     Ok(Report {
         spec: spec.to_owned(),
-        files: vec![File { path: path.display().to_string(), bytes, sha256 }],
+        files: vec![File {
+            path: path.display().to_string(),
+            bytes,
+            sha256,
+        }],
         contents: Contents::of(&*checkpoint),
         ..Report::default()
     })
@@ -224,12 +270,20 @@ fn inspect_file(spec: &str, path: &Path) -> Result<Report, Error> {
 fn described(files: &LocalFiles) -> Result<Vec<File>, Error> {
     let describe = |file: &data::LocalFile| {
         let (path, bytes) = match &file.content {
-            data::Content::Path(path) => {
-                (path.display().to_string(), std::fs::metadata(path).map_or(0, |metadata| metadata.len()))
-            }
-            data::Content::Bytes(bytes) => (format!("{} (in this binary)", file.file), bytes.len() as u64),
+            data::Content::Path(path) => (
+                path.display().to_string(),
+                std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
+            ),
+            data::Content::Bytes(bytes) => (
+                format!("{} (in this binary)", file.file),
+                bytes.len() as u64,
+            ),
         };
-        Ok(File { path, bytes, sha256: file.compute_digest()?.to_string() })
+        Ok(File {
+            path,
+            bytes,
+            sha256: file.compute_digest()?.to_string(),
+        })
     };
     files.iter().map(describe).collect()
 }

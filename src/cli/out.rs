@@ -136,16 +136,15 @@ fn printable(text: &str) -> String {
 pub(crate) mod capture {
     //! An [`Out`] whose streams can be looked at.
 
-    use std::cell::RefCell;
     use std::io::{self, Write};
-    use std::rc::Rc;
+    use std::sync::{Arc, Mutex};
 
     use super::{Out, Voice};
 
     /// What was written to one stream.
     #[derive(Clone, Default)]
     pub(crate) struct Captured {
-        bytes: Rc<RefCell<Vec<u8>>>,
+        bytes: Arc<Mutex<Vec<u8>>>,
         /// Fails with this kind once so many bytes have been written.
         fails_after: Option<(usize, io::ErrorKind)>,
     }
@@ -159,13 +158,13 @@ pub(crate) mod capture {
         }
 
         pub(crate) fn text(&self) -> String {
-            String::from_utf8(self.bytes.borrow().clone()).unwrap()
+            String::from_utf8(self.bytes.lock().unwrap().clone()).unwrap()
         }
     }
 
     impl Write for Captured {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let mut written = self.bytes.borrow_mut();
+            let mut written = self.bytes.lock().unwrap();
             match self.fails_after {
                 Some((limit, kind)) if written.len() >= limit => Err(kind.into()),
                 _ => written.write(bytes),

@@ -1,6 +1,7 @@
 //! Weight matrices in the formats that they are stored in.
 
 use bytes::Bytes;
+use half::{bf16, f16};
 
 use super::Error;
 
@@ -37,8 +38,8 @@ pub enum WeightFormat {
 #[derive(Clone, Copy)]
 pub(super) enum Row<'a> {
     F32(&'a [f32]),
-    F16(&'a [u16]),
-    Bf16(&'a [u16]),
+    F16(&'a [f16]),
+    Bf16(&'a [bf16]),
     Q8(&'a [i8], f32),
 }
 
@@ -66,8 +67,8 @@ impl Weight {
         }
         let format = match format {
             WeightFormat::F32(data) => WeightFormat::F32(aligned::<f32>(data)),
-            WeightFormat::F16(data) => WeightFormat::F16(aligned::<u16>(data)),
-            WeightFormat::Bf16(data) => WeightFormat::Bf16(aligned::<u16>(data)),
+            WeightFormat::F16(data) => WeightFormat::F16(aligned::<f16>(data)),
+            WeightFormat::Bf16(data) => WeightFormat::Bf16(aligned::<bf16>(data)),
             WeightFormat::Q8 { scales, .. } if scales.len() != rows => {
                 let (expected, found) = (rows * 4, scales.len() * 4);
                 return Err(Error::WeightSize {
@@ -156,12 +157,13 @@ fn each<T: Copy>(from: &[T], to: &mut [f32], widen: impl Fn(T) -> f32) {
     }
 }
 
-/// The value of a half's bits, without branches, so that loops over it vectorise on every instruction set.
+/// The value of a half, without branches, so that loops over it vectorise on every instruction set.
 ///
 /// Moved up by 13 bits, a half's exponent and fraction read as a single that is 2¹¹² too small, subnormals included;
 /// infinities and NaNs (exponent 31) are put right afterwards.
 #[inline(always)]
-pub(super) fn f16_to_f32(bits: u16) -> f32 {
+pub(in crate::compute) fn f16_to_f32(x: f16) -> f32 {
+    let bits = x.to_bits();
     let magnitude = u32::from(bits & 0x7fff) << 13;
     let sign = u32::from(bits & 0x8000) << 16;
     let finite = (f32::from_bits(magnitude) * f32::from_bits((127 + 112) << 23)).to_bits();
@@ -175,10 +177,10 @@ pub(super) fn f16_to_f32(bits: u16) -> f32 {
     )
 }
 
-/// The value of a bfloat16's bits.
+/// The value of a bfloat16 number.
 #[inline(always)]
-pub(super) fn bf16_to_f32(bits: u16) -> f32 {
-    f32::from_bits(u32::from(bits) << 16)
+pub(in crate::compute) fn bf16_to_f32(x: bf16) -> f32 {
+    f32::from_bits(u32::from(x.to_bits()) << 16)
 }
 
 /// Values that are lent out as bytes.
@@ -205,7 +207,10 @@ mod tests {
     #[test]
     fn every_half_widens_to_the_value_of_its_bits() {
         for bits in 0..=u16::MAX {
-            let (ours, truth) = (f16_to_f32(bits), half::f16::from_bits(bits).to_f32());
+            let (ours, truth) = (
+                f16_to_f32(f16::from_bits(bits)),
+                f16::from_bits(bits).to_f32(),
+            );
             assert!(
                 ours == truth || (ours.is_nan() && truth.is_nan()),
                 "{bits:#06x}: {ours} is not {truth}"
@@ -216,7 +221,10 @@ mod tests {
     #[test]
     fn every_bfloat16_widens_to_the_value_of_its_bits() {
         for bits in 0..=u16::MAX {
-            let (ours, truth) = (bf16_to_f32(bits), half::bf16::from_bits(bits).to_f32());
+            let (ours, truth) = (
+                bf16_to_f32(bf16::from_bits(bits)),
+                bf16::from_bits(bits).to_f32(),
+            );
             assert!(
                 ours == truth || (ours.is_nan() && truth.is_nan()),
                 "{bits:#06x}: {ours} is not {truth}"

@@ -152,7 +152,9 @@ impl<'a, B: Backend> Loader<'a, B> {
     /// # Errors
     /// As [`Loader::linear`].
     pub fn sequence(&self, name: &str, len: usize, width: usize) -> Result<B::Tensor, Error> {
-        Ok(self.backend.upload(&[1, len, width], &self.host_values(name, &[len, width])?)?)
+        Ok(self
+            .backend
+            .upload(&[1, len, width], &self.host_values(name, &[len, width])?)?)
     }
 
     fn host_values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {

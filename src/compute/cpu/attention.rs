@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::buffers::Buffers;
 use super::gemm::{Epilogue, Pack, Panels, Rows, panel_width, product};
 use super::isa::{Isa, Kernel, Lanes};
-use super::vecmath::{self, LANES, dot};
+use super::vecmath::{self, Unary, dot, filled, store, vectors};
 use crate::compute::{Activation, AttentionMask};
 
 /// Up to this many queries, reading keys and values in place beats packing them first.
@@ -189,8 +189,7 @@ impl Kernel for Softmax<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self) {
         let (seen, hidden) = self.scores.split_at_mut(self.visible);
-        let total = exponentials::<L>(seen, self.scale);
-        let inverse = 1.0 / total;
+        let inverse = 1.0 / exponentials::<L>(seen, self.scale);
         for score in seen {
             *score *= inverse;
         }
@@ -201,36 +200,38 @@ impl Kernel for Softmax<'_> {
 /// Turns `scores` into `e^(scale · (score − highest))` and gives their sum.
 #[inline(always)]
 fn exponentials<L: Lanes>(scores: &mut [f32], scale: f32) -> f32 {
-    let mut highest = [f32::NEG_INFINITY; LANES];
-    let (blocks, rest) = scores.as_chunks::<LANES>();
-    for block in blocks {
-        for lane in 0..LANES {
-            highest[lane] = if block[lane] > highest[lane] {
-                block[lane]
-            } else {
-                highest[lane]
-            };
-        }
+    let mut highest = L::splat(f32::NEG_INFINITY);
+    for x in vectors::<L>(scores, f32::NEG_INFINITY) {
+        highest = L::max(x, highest);
     }
-    let highest = highest
-        .iter()
-        .chain(rest)
-        .copied()
-        .fold(f32::NEG_INFINITY, f32::max);
-    let mut totals = [0.0; LANES];
-    let (blocks, rest) = scores.as_chunks_mut::<LANES>();
-    for block in blocks {
-        for lane in 0..LANES {
-            block[lane] = vecmath::exp::<L>((block[lane] - highest) * scale);
-            totals[lane] += block[lane];
-        }
+    vecmath::map::<L>(
+        scores,
+        &Exponential {
+            highest: L::largest(highest),
+            scale,
+        },
+    );
+    let mut total = L::splat(0.0);
+    for x in vectors::<L>(scores, 0.0) {
+        total = L::add(total, x);
     }
-    let mut total: f32 = totals.iter().sum();
-    for score in rest {
-        *score = vecmath::exp::<L>((*score - highest) * scale);
-        total += *score;
+    L::sum(total)
+}
+
+/// `e^(scale · (x − highest))`.
+struct Exponential {
+    highest: f32,
+    scale: f32,
+}
+
+impl Unary for Exponential {
+    #[inline(always)]
+    fn apply<L: Lanes>(&self, x: L::V) -> L::V {
+        vecmath::exp::<L>(L::mul(
+            L::sub(x, L::splat(self.highest)),
+            L::splat(self.scale),
+        ))
     }
-    total
 }
 
 /// One head of one query.
@@ -247,27 +248,46 @@ impl Kernel for OneQuery<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self) {
         for (j, score) in self.scores.iter_mut().enumerate() {
-            *score = dot::<L>(self.q, self.k.row(j));
+            *score = dot::<L, f32>(self.q, self.k.row(j));
         }
-        let total = exponentials::<L>(self.scores, self.scale);
-        let inverse = 1.0 / total;
-        for (block, out) in self.out.chunks_mut(LANES).enumerate() {
-            let mut sums = [0.0; LANES];
-            for (j, &weight) in self.scores.iter().enumerate() {
-                let v = &self.v.row(j)[block * LANES..];
-                if let Some((v, _)) = v.split_first_chunk::<LANES>() {
-                    for lane in 0..LANES {
-                        sums[lane] = L::mul_add(weight, v[lane], sums[lane]);
-                    }
-                } else {
-                    for (sum, &v) in sums.iter_mut().zip(v) {
-                        *sum = L::mul_add(weight, v, *sum);
-                    }
-                }
-            }
-            for (out, sum) in out.iter_mut().zip(sums) {
-                *out = sum * inverse;
-            }
+        let inverse = 1.0 / exponentials::<L>(self.scores, self.scale);
+        let mut from = 0;
+        let mut blocks = self.out.chunks_exact_mut(4 * L::WIDTH);
+        for out in &mut blocks {
+            weighted_sum::<L, 4>(self.scores, self.v, from, inverse, out);
+            from += out.len();
         }
+        for out in blocks.into_remainder().chunks_mut(L::WIDTH) {
+            weighted_sum::<L, 1>(self.scores, self.v, from, inverse, out);
+            from += out.len();
+        }
+    }
+}
+
+/// Columns of `Σ wⱼ · vⱼ` from `from` on, times `factor`: up to `N` registers of them.
+#[inline(always)]
+fn weighted_sum<L: Lanes, const N: usize>(
+    weights: &[f32],
+    v: Rows,
+    from: usize,
+    factor: f32,
+    out: &mut [f32],
+) {
+    let mut sums = [L::splat(0.0); N];
+    for (j, &weight) in weights.iter().enumerate() {
+        let v = &v.row(j)[from..from + out.len()];
+        let weight = L::splat(weight);
+        for (i, sum) in sums.iter_mut().enumerate() {
+            let v = &v[i * L::WIDTH..];
+            let v = if v.len() >= L::WIDTH {
+                L::load(v)
+            } else {
+                L::load(&filled(v, 0.0))
+            };
+            *sum = L::mul_add(weight, v, *sum);
+        }
+    }
+    for (sum, out) in sums.into_iter().zip(out.chunks_mut(L::WIDTH)) {
+        store::<L>(L::mul(sum, L::splat(factor)), out);
     }
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::isa::{Isa, Kernel, Kind, Lanes};
-use super::vecmath;
+use super::vecmath::{self, MAX_WIDTH};
 use crate::compute::Activation;
 use crate::compute::weight::{Row, Weight};
 
@@ -44,24 +44,19 @@ impl Epilogue<'_> {
             }
         }
         if self.activation == Activation::GeluErf {
-            for c in c {
-                *c = vecmath::gelu_erf::<L>(*c);
-            }
+            vecmath::map::<L>(c, &vecmath::GeluErf);
         }
     }
 }
 
-/// Columns in a panel, the width of a tile, for an instruction set.
+/// Registers side by side in a tile.
+const TILE_VECTORS: usize = 2;
+/// Columns of the widest tile.
+const MAX_COLUMNS: usize = TILE_VECTORS * MAX_WIDTH;
+
+/// Columns in a panel: those of a tile.
 pub(super) fn panel_width(isa: Isa) -> usize {
-    match isa.kind() {
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 => 32,
-        #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => 16,
-        #[cfg(target_arch = "aarch64")]
-        Kind::Neon => 16,
-        Kind::Portable => 8,
-    }
+    TILE_VECTORS * isa.width()
 }
 
 /// Depths of the passes that `k` columns are covered in.
@@ -135,14 +130,15 @@ pub(super) struct Panels<'a> {
 
 /// `c` `[a.rows, b.n]`, on this thread.
 pub(super) fn product(isa: Isa, a: Rows, b: Panels, epilogue: Epilogue, c: &mut [f32]) {
+    // As many rows as leave registers for the panel's columns and one of `a`: 32, 16, 32 and 16 there are.
     match isa.kind() {
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 => isa.run(Product::<12, 32> { a, b, epilogue, c }),
+        Kind::Avx512 => isa.run(Product::<12> { a, b, epilogue, c }),
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => isa.run(Product::<6, 16> { a, b, epilogue, c }),
+        Kind::Avx2 => isa.run(Product::<6> { a, b, epilogue, c }),
         #[cfg(target_arch = "aarch64")]
-        Kind::Neon => isa.run(Product::<6, 16> { a, b, epilogue, c }),
-        Kind::Portable => isa.run(Product::<4, 8> { a, b, epilogue, c }),
+        Kind::Neon => isa.run(Product::<12> { a, b, epilogue, c }),
+        Kind::Portable => isa.run(Product::<6> { a, b, epilogue, c }),
     }
 }
 
@@ -207,7 +203,7 @@ impl<M: Matrix> Kernel for Pack<'_, M> {
             let row = self.matrix.row(self.from + lane);
             for from in (0..self.matrix.width()).step_by(STRETCH) {
                 let to = (from + STRETCH).min(self.matrix.width());
-                row.columns(from, to).widen(&mut wide[..to - from]);
+                vecmath::widen::<L>(row.columns(from, to), &mut wide[..to - from]);
                 let column = self.out[from * self.nr + lane..]
                     .iter_mut()
                     .step_by(self.nr);
@@ -219,35 +215,39 @@ impl<M: Matrix> Kernel for Pack<'_, M> {
     }
 }
 
-/// A product in tiles of `MR` rows and `NR` columns, which stay in registers over a pass.
-struct Product<'a, const MR: usize, const NR: usize> {
+/// A product in tiles of `MR` rows, which stay in registers over a pass.
+struct Product<'a, const MR: usize> {
     a: Rows<'a>,
     b: Panels<'a>,
     epilogue: Epilogue<'a>,
     c: &'a mut [f32],
 }
 
-impl<const MR: usize, const NR: usize> Kernel for Product<'_, MR, NR> {
+impl<const MR: usize> Kernel for Product<'_, MR> {
     #[inline(always)]
     fn run<L: Lanes>(self) {
         let Panels { values, n, k } = self.b;
+        let nr = TILE_VECTORS * L::WIDTH;
+        let rows = self.a.rows.next_multiple_of(MR);
+        let mut packed = vec![0.0; rows * k.min(MAX_DEPTH)];
         for depth in depths(k) {
-            for (panel, b) in values.chunks_exact(NR * k).enumerate() {
-                let b = &b[depth.start * NR..depth.end * NR];
-                let columns = panel * NR..((panel + 1) * NR).min(n);
-                for first in (0..self.a.rows).step_by(MR) {
-                    let rows = MR.min(self.a.rows - first);
-                    // A ragged last tile computes its last row several times and stores it once.
-                    let a = std::array::from_fn(|i| {
-                        &self.a.row(first + i.min(rows - 1))[depth.clone()]
-                    });
-                    let tile = tile::<L, MR, NR>(a, b);
-                    for (i, sums) in tile.iter().enumerate().take(rows) {
-                        let c = &mut self.c[(first + i) * n..][columns.clone()];
+            let packed = &mut packed[..rows * depth.len()];
+            pack_tiles::<MR>(self.a, depth.clone(), packed);
+            for (panel, b) in values.chunks_exact(nr * k).enumerate() {
+                let b = &b[depth.start * nr..depth.end * nr];
+                let columns = panel * nr..((panel + 1) * nr).min(n);
+                for (tile, a) in packed.chunks_exact(MR * depth.len()).enumerate() {
+                    let sums = multiply::<L, MR>(a, b);
+                    let rows = (tile * MR..self.a.rows).take(MR);
+                    for (row, sums) in rows.zip(sums) {
+                        let mut wide = [0.0; MAX_COLUMNS];
+                        L::store(sums[0], &mut wide);
+                        L::store(sums[1], &mut wide[L::WIDTH..]);
+                        let c = &mut self.c[row * n..][columns.clone()];
                         if depth.start == 0 {
-                            c.copy_from_slice(&sums[..c.len()]);
+                            c.copy_from_slice(&wide[..c.len()]);
                         } else {
-                            for (c, sum) in c.iter_mut().zip(sums) {
+                            for (c, sum) in c.iter_mut().zip(wide) {
                                 *c += sum;
                             }
                         }
@@ -261,16 +261,34 @@ impl<const MR: usize, const NR: usize> Kernel for Product<'_, MR, NR> {
     }
 }
 
-/// `a` `[MR, depth]` times one panel `b` `[depth, NR]`.
+/// Columns `depth` of `a`, for each tile of `MR` rows one value a row side by side; a ragged last tile repeats its row.
 #[inline(always)]
-fn tile<L: Lanes, const MR: usize, const NR: usize>(a: [&[f32]; MR], b: &[f32]) -> [[f32; NR]; MR] {
-    let (b, _) = b.as_chunks::<NR>();
-    let a: [&[f32]; MR] = std::array::from_fn(|i| &a[i][..b.len()]); // lets the compiler drop the checks below
-    let mut sums = [[0.0; NR]; MR];
-    for (p, b) in b.iter().enumerate() {
+fn pack_tiles<const MR: usize>(a: Rows, depth: std::ops::Range<usize>, packed: &mut [f32]) {
+    for (tile, packed) in packed.chunks_exact_mut(MR * depth.len()).enumerate() {
+        for lane in 0..MR {
+            let row = &a.row((tile * MR + lane).min(a.rows - 1))[depth.clone()];
+            for (packed, &value) in packed[lane..].iter_mut().step_by(MR).zip(row) {
+                *packed = value;
+            }
+        }
+    }
+}
+
+/// A tile: `a` `[depth, MR]` and one panel `b` `[depth, nr]` give `[MR, nr]`.
+#[inline(always)]
+fn multiply<L: Lanes, const MR: usize>(a: &[f32], b: &[f32]) -> [[L::V; TILE_VECTORS]; MR] {
+    let mut sums = [[L::splat(0.0); TILE_VECTORS]; MR];
+    for (a, b) in a
+        .as_chunks::<MR>()
+        .0
+        .iter()
+        .zip(b.chunks_exact(TILE_VECTORS * L::WIDTH))
+    {
+        let b = [L::load(b), L::load(&b[L::WIDTH..])];
         for i in 0..MR {
-            for j in 0..NR {
-                sums[i][j] = L::mul_add(a[i][p], b[j], sums[i][j]);
+            let a = L::splat(a[i]);
+            for j in 0..TILE_VECTORS {
+                sums[i][j] = L::mul_add(a, b[j], sums[i][j]);
             }
         }
     }

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::gemm::{Epilogue, Rows};
 use super::isa::{Isa, Kernel, Lanes};
-use super::vecmath::{self, LANES, dot};
-use crate::compute::weight::{Row, Weight, bf16_to_f32, f16_to_f32};
+use super::vecmath::{MAX_WIDTH, dot, widen};
+use crate::compute::weight::{Row, Weight};
 
 /// Up to this many rows, reading the weights in place beats packing them first.
 pub(super) const MAX_ROWS: usize = 32;
@@ -30,7 +30,7 @@ pub(super) fn matvec(
     }
     let per_task = (TASK_PRODUCTS / (k * m))
         .clamp(1, n)
-        .next_multiple_of(LANES);
+        .next_multiple_of(MAX_WIDTH);
     if m == 1 {
         c.par_chunks_mut(per_task)
             .enumerate()
@@ -89,9 +89,9 @@ impl Kernel for Columns<'_> {
         }
         let mut wide = vec![0.0; self.a.width];
         for (j, out) in self.out.chunks_exact_mut(m).enumerate() {
-            self.w.row(self.from + j).widen(&mut wide);
+            widen::<L>(self.w.row(self.from + j), &mut wide);
             for (i, out) in out.iter_mut().enumerate() {
-                *out = dot::<L>(self.a.row(i), &wide);
+                *out = dot::<L, f32>(self.a.row(i), &wide);
                 self.epilogue
                     .apply::<L>(self.from + j, std::slice::from_mut(out));
             }
@@ -103,9 +103,9 @@ impl Kernel for Columns<'_> {
 #[inline(always)]
 fn dot_stored<L: Lanes>(a: &[f32], w: Row) -> f32 {
     match w {
-        Row::F32(w) => dot::<L>(a, w),
-        Row::F16(w) => vecmath::dot_widened::<L, _>(a, w, f16_to_f32),
-        Row::Bf16(w) => vecmath::dot_widened::<L, _>(a, w, bf16_to_f32),
-        Row::Q8(w, scale) => vecmath::dot_widened::<L, _>(a, w, f32::from) * scale,
+        Row::F32(w) => dot::<L, _>(a, w),
+        Row::F16(w) => dot::<L, _>(a, w),
+        Row::Bf16(w) => dot::<L, _>(a, w),
+        Row::Q8(w, scale) => dot::<L, _>(a, w) * scale,
     }
 }

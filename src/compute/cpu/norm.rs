@@ -1,7 +1,7 @@
 //! Normalisation of rows.
 
 use super::isa::{Kernel, Lanes};
-use super::vecmath::sum;
+use super::vecmath::{store, vectors};
 
 /// `(x − mean) / √(variance + eps) · gain + bias` for each row of `gain.len()` values.
 pub(super) struct LayerNorm<'a> {
@@ -21,13 +21,24 @@ impl Kernel for LayerNorm<'_> {
             .chunks_exact_mut(width)
             .zip(self.x.chunks_exact(width))
         {
-            let mean = sum(x, |x| x) / width as f32;
-            let variance = sum(x, |x| (x - mean) * (x - mean)) / width as f32;
-            let scale = 1.0 / (variance + self.eps).sqrt();
-            for (y, ((&x, &gain), &bias)) in
-                y.iter_mut().zip(x.iter().zip(self.gain).zip(self.bias))
-            {
-                *y = L::mul_add((x - mean) * scale, gain, bias);
+            let mut total = L::splat(0.0);
+            for x in vectors::<L>(x, 0.0) {
+                total = L::add(total, x);
+            }
+            let mean = L::sum(total) / width as f32;
+            let mut squares = L::splat(0.0);
+            for x in vectors::<L>(x, mean) {
+                let off = L::sub(x, L::splat(mean));
+                squares = L::mul_add(off, off, squares);
+            }
+            let scale = 1.0 / (L::sum(squares) / width as f32 + self.eps).sqrt();
+
+            let operands = vectors::<L>(x, 0.0)
+                .zip(vectors::<L>(self.gain, 0.0))
+                .zip(vectors::<L>(self.bias, 0.0));
+            for (((x, gain), bias), y) in operands.zip(y.chunks_mut(L::WIDTH)) {
+                let normal = L::mul(L::sub(x, L::splat(mean)), L::splat(scale));
+                store::<L>(L::mul_add(normal, gain, bias), y);
             }
         }
     }

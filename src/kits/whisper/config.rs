@@ -50,8 +50,12 @@ impl Dims {
     pub fn from_metadata(metadata: &BTreeMap<String, String>) -> Result<Self, Error> {
         Self::from_openai(|name| {
             let key = format!("dims.{name}");
-            let value = metadata.get(&key).ok_or_else(|| Error::config(&key, "is missing"))?;
-            value.parse().map_err(|_| Error::config(&key, format!("is `{value}`, not a whole number")))
+            let value = metadata
+                .get(&key)
+                .ok_or_else(|| Error::config(&key, "is missing"))?;
+            value
+                .parse()
+                .map_err(|_| Error::config(&key, format!("is `{value}`, not a whole number")))
         })
     }
 
@@ -95,7 +99,8 @@ impl Dims {
     /// # Errors
     /// [`Error::Config`] when a value is missing, cannot be right, or asks for something that Whisper does not do.
     pub fn from_config_json(json: &[u8]) -> Result<Self, Error> {
-        let config: ConfigJson = serde_json::from_slice(json).map_err(|error| Error::config("config.json", error))?;
+        let config: ConfigJson =
+            serde_json::from_slice(json).map_err(|error| Error::config("config.json", error))?;
         config.dims()?.checked()
     }
 
@@ -122,15 +127,27 @@ impl Dims {
         ];
         for (name, extent) in extents {
             if extent == 0 || extent > MAX_EXTENT {
-                return Err(Error::config(name, format!("is {extent}, expected 1 to {MAX_EXTENT}")));
+                return Err(Error::config(
+                    name,
+                    format!("is {extent}, expected 1 to {MAX_EXTENT}"),
+                ));
             }
         }
         if ![80, 128].contains(&self.n_mels) {
-            return Err(Error::config("n_mels", format!("is {}, expected 80 or 128", self.n_mels)));
+            return Err(Error::config(
+                "n_mels",
+                format!("is {}, expected 80 or 128", self.n_mels),
+            ));
         }
-        for (state, heads) in [(self.n_audio_state, self.n_audio_head), (self.n_text_state, self.n_text_head)] {
+        for (state, heads) in [
+            (self.n_audio_state, self.n_audio_head),
+            (self.n_text_state, self.n_text_head),
+        ] {
             if !state.is_multiple_of(heads) || !state.is_multiple_of(2) {
-                return Err(Error::config("heads", format!("{heads} do not divide a width of {state}")));
+                return Err(Error::config(
+                    "heads",
+                    format!("{heads} do not divide a width of {state}"),
+                ));
             }
         }
         if self.n_audio_state != self.n_text_state {
@@ -164,14 +181,20 @@ struct ConfigJson {
 impl ConfigJson {
     fn dims(&self) -> Result<Dims, Error> {
         if self.model_type != "whisper" {
-            return Err(Error::config("model_type", format!("is `{}`, expected `whisper`", self.model_type)));
+            return Err(Error::config(
+                "model_type",
+                format!("is `{}`, expected `whisper`", self.model_type),
+            ));
         }
         if self.activation_function != "gelu" {
             let found = format!("is `{}`, expected `gelu`", self.activation_function);
             return Err(Error::config("activation_function", found));
         }
         if self.scale_embedding {
-            return Err(Error::config("scale_embedding", "is true, which is not supported"));
+            return Err(Error::config(
+                "scale_embedding",
+                "is true, which is not supported",
+            ));
         }
         Ok(Dims {
             n_mels: self.num_mel_bins,
@@ -218,9 +241,17 @@ mod tests {
         ];
         for (name, extent) in cases {
             let get = |asked: &str| Ok(if asked == name { extent } else { openai(asked) });
-            assert!(matches!(Dims::from_openai(get), Err(Error::Config { .. })), "{name} = {extent}");
+            assert!(
+                matches!(Dims::from_openai(get), Err(Error::Config { .. })),
+                "{name} = {extent}"
+            );
         }
-        assert_eq!(Dims::from_openai(|name| Ok(openai(name))).unwrap().n_text_mlp, 1536);
+        assert_eq!(
+            Dims::from_openai(|name| Ok(openai(name)))
+                .unwrap()
+                .n_text_mlp,
+            1536
+        );
     }
 
     #[test]
@@ -235,10 +266,17 @@ mod tests {
             Dims::from_config_json(config.to_string().as_bytes()).unwrap(),
             Dims::from_openai(|name| Ok(openai(name))).unwrap()
         );
-        for (key, value) in [("model_type", "bert"), ("activation_function", "relu"), ("num_mel_bins", "80")] {
+        for (key, value) in [
+            ("model_type", "bert"),
+            ("activation_function", "relu"),
+            ("num_mel_bins", "80"),
+        ] {
             let mut config = config.clone();
             config[key] = value.into();
-            assert!(Dims::from_config_json(config.to_string().as_bytes()).is_err(), "{key} = {value}");
+            assert!(
+                Dims::from_config_json(config.to_string().as_bytes()).is_err(),
+                "{key} = {value}"
+            );
         }
     }
 }

@@ -63,11 +63,19 @@ impl<B: Backend> WindowDecoder<'_, B> {
         sampling: Sampling,
         rng: &mut fastrand::Rng,
     ) -> Result<Decoded, Error> {
-        let &Dims { n_text_ctx, n_vocab, .. } = self.model.dims();
+        let &Dims {
+            n_text_ctx,
+            n_vocab,
+            ..
+        } = self.model.dims();
         let eot = self.tokenizer.eot();
         let prompt = self.prompt(previous, sot_sequence);
         let sot_index = prompt.len() - sot_sequence.len();
-        let batch = if sampling.temperature > 0.0 { sampling.best_of } else { 1 };
+        let batch = if sampling.temperature > 0.0 {
+            sampling.best_of
+        } else {
+            1
+        };
 
         let mut state = self.model.text_state(self.b, batch)?;
         let mut texts = vec![Candidate::default(); batch];
@@ -76,13 +84,23 @@ impl<B: Backend> WindowDecoder<'_, B> {
             let (tokens, first) = if step == 0 {
                 (prompt.repeat(batch), sot_index)
             } else {
-                (texts.iter().map(|text| text.tokens.last().copied().unwrap_or(eot)).collect(), 0)
+                (
+                    texts
+                        .iter()
+                        .map(|text| text.tokens.last().copied().unwrap_or(eot))
+                        .collect(),
+                    0,
+                )
             };
-            let logits = self.model.decode(self.b, &tokens, cross_kv, &mut state, first)?;
+            let logits = self
+                .model
+                .decode(self.b, &tokens, cross_kv, &mut state, first)?;
             let mut logits = self.b.download(&logits)?;
             if step == 0 {
                 let at_sot = &logits[..n_vocab];
-                no_speech_prob = (f64::from(at_sot[self.tokenizer.no_speech() as usize]) - log_sum_exp(at_sot)).exp();
+                no_speech_prob = (f64::from(at_sot[self.tokenizer.no_speech() as usize])
+                    - log_sum_exp(at_sot))
+                .exp();
             }
             let per_text = logits.len() / batch;
             for (text, logits) in texts.iter_mut().zip(logits.chunks_exact_mut(per_text)) {
@@ -94,7 +112,10 @@ impl<B: Backend> WindowDecoder<'_, B> {
                 break;
             }
         }
-        let best = texts.into_iter().map(|text| text.finished(eot)).max_by(|a, b| a.rank().total_cmp(&b.rank()));
+        let best = texts
+            .into_iter()
+            .map(|text| text.finished(eot))
+            .max_by(|a, b| a.rank().total_cmp(&b.rank()));
         let best = best.unwrap_or_default();
         let text = self.tokenizer.decode(&best.tokens).trim().to_owned();
         Ok(Decoded {
@@ -117,14 +138,22 @@ impl<B: Backend> WindowDecoder<'_, B> {
     }
 
     /// The probability of each language, in the order of their tokens, from the audio features alone.
-    pub(super) fn language_probabilities(&self, cross_kv: &[B::KvCache]) -> Result<Vec<f64>, Error> {
+    pub(super) fn language_probabilities(
+        &self,
+        cross_kv: &[B::KvCache],
+    ) -> Result<Vec<f64>, Error> {
         let mut state = self.model.text_state(self.b, 1)?;
-        let logits = self.model.decode(self.b, &[self.tokenizer.sot()], cross_kv, &mut state, 0)?;
+        let logits = self
+            .model
+            .decode(self.b, &[self.tokenizer.sot()], cross_kv, &mut state, 0)?;
         let logits = self.b.download(&logits)?;
         let languages = self.tokenizer.languages();
         let logits = &logits[languages.start as usize..languages.end as usize];
         let total = log_sum_exp(logits);
-        Ok(logits.iter().map(|&logit| (f64::from(logit) - total).exp()).collect())
+        Ok(logits
+            .iter()
+            .map(|&logit| (f64::from(logit) - total).exp())
+            .collect())
     }
 }
 
@@ -153,7 +182,11 @@ impl Candidate {
 
     /// Mean log-probability; an empty text comes last.
     fn rank(&self) -> f64 {
-        if self.tokens.is_empty() { f64::NEG_INFINITY } else { self.sum_logprob / self.tokens.len() as f64 }
+        if self.tokens.is_empty() {
+            f64::NEG_INFINITY
+        } else {
+            self.sum_logprob / self.tokens.len() as f64
+        }
     }
 }
 
@@ -184,6 +217,10 @@ fn compression_ratio(text: &str) -> f64 {
     use std::io::Write as _;
 
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-    let compressed = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
-    compressed.map_or(0.0, |compressed| text.len() as f64 / compressed.len() as f64)
+    let compressed = encoder
+        .write_all(text.as_bytes())
+        .and_then(|()| encoder.finish());
+    compressed.map_or(0.0, |compressed| {
+        text.len() as f64 / compressed.len() as f64
+    })
 }

@@ -17,7 +17,9 @@ pub enum Error {
         found: String,
     },
     /// Vocabulary and weights do not belong together.
-    #[error("the weights have {n_vocab} tokens, which no whisper vocabulary of {vocabulary} text tokens leads to")]
+    #[error(
+        "the weights have {n_vocab} tokens, which no whisper vocabulary of {vocabulary} text tokens leads to"
+    )]
     VocabularySize {
         /// Rows of the token table.
         n_vocab: usize,
@@ -48,7 +50,9 @@ pub enum Error {
     #[error("cannot read the features of the recording back")]
     Features(#[source] io::Error),
     /// The model computed something that is not a number: its weights are damaged or not those of this model.
-    #[error("the model's output is not a number: its weights are damaged, or belong to another model")]
+    #[error(
+        "the model's output is not a number: its weights are damaged, or belong to another model"
+    )]
     NotANumber,
     /// The model has no tokens for this language.
     #[error("this model does not know the language `{language}`; it knows {known}")]
@@ -62,6 +66,9 @@ pub enum Error {
 
 impl Error {
     pub(super) fn config(key: &str, found: impl std::fmt::Display) -> Self {
-        Self::Config { key: key.to_owned(), found: found.to_string() }
+        Self::Config {
+            key: key.to_owned(),
+            found: found.to_string(),
+        }
     }
 }

@@ -54,13 +54,23 @@ pub fn index(code: &str) -> Option<usize> {
 /// The code of a language given by code or English name, in any case.
 pub fn parse(text: &str) -> Option<&'static str> {
     let text = text.to_lowercase();
-    let known = ALL.iter().find(|&&(code, name)| code == text || name == text).map(|&(code, _)| code);
-    known.or_else(|| ALIASES.iter().find(|&&(name, _)| name == text).map(|&(_, code)| code))
+    let known = ALL
+        .iter()
+        .find(|&&(code, name)| code == text || name == text)
+        .map(|&(code, _)| code);
+    known.or_else(|| {
+        ALIASES
+            .iter()
+            .find(|&&(name, _)| name == text)
+            .map(|&(_, code)| code)
+    })
 }
 
 /// The English name of a code, in lower case.
 pub fn name(code: &str) -> Option<&'static str> {
-    ALL.iter().find(|&&(known, _)| known == code).map(|&(_, name)| name)
+    ALL.iter()
+        .find(|&&(known, _)| known == code)
+        .map(|&(_, name)| name)
 }
 
 #[cfg(test)]
@@ -69,7 +79,12 @@ mod tests {
 
     #[test]
     fn a_language_is_known_by_code_name_and_alias() {
-        for (text, code) in [("de", "de"), ("German", "de"), ("HAITIAN CREOLE", "ht"), ("Mandarin", "zh")] {
+        for (text, code) in [
+            ("de", "de"),
+            ("German", "de"),
+            ("HAITIAN CREOLE", "ht"),
+            ("Mandarin", "zh"),
+        ] {
             assert_eq!(parse(text), Some(code), "{text}");
         }
         assert_eq!(parse("klingon"), None);

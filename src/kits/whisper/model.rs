@@ -28,7 +28,11 @@ impl<B: Backend> Whisper<B> {
         let loader = Loader::new(b, &checkpoint);
         let encoder = Encoder::load(&loader.at("encoder"), &dims)?;
         let decoder = Decoder::load(&loader.at("decoder"), &dims)?;
-        Ok(Self { dims, encoder, decoder })
+        Ok(Self {
+            dims,
+            encoder,
+            decoder,
+        })
     }
 
     /// The geometry.
@@ -49,7 +53,11 @@ impl<B: Backend> Whisper<B> {
     /// # Errors
     /// As the backend's.
     pub fn cross_kv(&self, b: &B, xa: &B::Tensor) -> Result<Vec<B::KvCache>> {
-        self.decoder.blocks.iter().map(|block| block.cross_attn.keys_values(b, xa, &self.dims)).collect()
+        self.decoder
+            .blocks
+            .iter()
+            .map(|block| block.cross_attn.keys_values(b, xa, &self.dims))
+            .collect()
     }
 
     /// The state of `batch` texts with nothing written yet.
@@ -57,9 +65,19 @@ impl<B: Backend> Whisper<B> {
     /// # Errors
     /// As the backend's.
     pub fn text_state(&self, b: &B, batch: usize) -> Result<TextState<B>> {
-        let Dims { n_text_ctx, n_text_state, .. } = self.dims;
+        let Dims {
+            n_text_ctx,
+            n_text_state,
+            ..
+        } = self.dims;
         let cache = |_| b.kv_cache(batch, n_text_ctx, n_text_state);
-        Ok(TextState { batch, len: 0, kv: (0..self.decoder.blocks.len()).map(cache).collect::<Result<_>>()? })
+        Ok(TextState {
+            batch,
+            len: 0,
+            kv: (0..self.decoder.blocks.len())
+                .map(cache)
+                .collect::<Result<_>>()?,
+        })
     }
 
     /// Appends `tokens` `[batch, new]` to the texts and gives the logits that follow each new one from `first` on:
@@ -99,12 +117,44 @@ struct Encoder<B: Backend> {
 
 impl<B: Backend> Encoder<B> {
     fn load(loader: &Loader<B>, dims: &Dims) -> Result<Self, nn::Error> {
-        let &Dims { n_mels, n_audio_ctx, n_audio_state, n_audio_head, n_audio_layer, n_audio_mlp, .. } = dims;
-        let block = |i| EncoderBlock::load(&loader.at("blocks").at(i), n_audio_state, n_audio_head, n_audio_mlp);
+        let &Dims {
+            n_mels,
+            n_audio_ctx,
+            n_audio_state,
+            n_audio_head,
+            n_audio_layer,
+            n_audio_mlp,
+            ..
+        } = dims;
+        let block = |i| {
+            EncoderBlock::load(
+                &loader.at("blocks").at(i),
+                n_audio_state,
+                n_audio_head,
+                n_audio_mlp,
+            )
+        };
         Ok(Self {
-            conv1: loader.at("conv1").conv1d(n_audio_state, n_mels, Conv { kernel: 3, stride: 1, padding: 1 })?,
-            conv2: loader.at("conv2").conv1d(n_audio_state, n_audio_state, Conv { kernel: 3, stride: 2, padding: 1 })?,
-            positional_embedding: loader.values("positional_embedding", &[n_audio_ctx, n_audio_state])?,
+            conv1: loader.at("conv1").conv1d(
+                n_audio_state,
+                n_mels,
+                Conv {
+                    kernel: 3,
+                    stride: 1,
+                    padding: 1,
+                },
+            )?,
+            conv2: loader.at("conv2").conv1d(
+                n_audio_state,
+                n_audio_state,
+                Conv {
+                    kernel: 3,
+                    stride: 2,
+                    padding: 1,
+                },
+            )?,
+            positional_embedding: loader
+                .values("positional_embedding", &[n_audio_ctx, n_audio_state])?,
             blocks: (0..n_audio_layer).map(block).collect::<Result<_, _>>()?,
             ln_post: loader.at("ln_post").layer_norm(n_audio_state, EPS)?,
             n_audio_ctx,
@@ -132,7 +182,12 @@ struct EncoderBlock<B: Backend> {
 }
 
 impl<B: Backend> EncoderBlock<B> {
-    fn load(loader: &Loader<B>, n_state: usize, n_head: usize, n_mlp: usize) -> Result<Self, nn::Error> {
+    fn load(
+        loader: &Loader<B>,
+        n_state: usize,
+        n_head: usize,
+        n_mlp: usize,
+    ) -> Result<Self, nn::Error> {
         Ok(Self {
             attn_ln: loader.at("attn_ln").layer_norm(n_state, EPS)?,
             attn: MultiHeadAttention::load(&loader.at("attn"), n_state, n_head)?,
@@ -144,7 +199,12 @@ impl<B: Backend> EncoderBlock<B> {
     /// `x` `[1, n_audio_ctx, n_audio_state]` in, same out; `kv` is room for this block's keys and values.
     fn forward(&self, b: &B, x: B::Tensor, kv: &mut B::KvCache) -> Result<B::Tensor> {
         b.kv_truncate(kv, 0);
-        let x = b.add(&x, &self.attn.attend_self(b, &self.attn_ln.forward(b, &x)?, kv, AttentionMask::Full)?)?;
+        let x = b.add(
+            &x,
+            &self
+                .attn
+                .attend_self(b, &self.attn_ln.forward(b, &x)?, kv, AttentionMask::Full)?,
+        )?;
         b.add(&x, &self.mlp.forward(b, &self.mlp_ln.forward(b, &x)?)?)
     }
 }
@@ -160,11 +220,34 @@ struct Decoder<B: Backend> {
 
 impl<B: Backend> Decoder<B> {
     fn load(loader: &Loader<B>, dims: &Dims) -> Result<Self, nn::Error> {
-        let &Dims { n_vocab, n_text_ctx, n_text_state, n_text_head, n_text_layer, n_text_mlp, .. } = dims;
-        let block = |i| DecoderBlock::load(&loader.at("blocks").at(i), n_text_state, n_text_head, n_text_mlp);
+        let &Dims {
+            n_vocab,
+            n_text_ctx,
+            n_text_state,
+            n_text_head,
+            n_text_layer,
+            n_text_mlp,
+            ..
+        } = dims;
+        let block = |i| {
+            DecoderBlock::load(
+                &loader.at("blocks").at(i),
+                n_text_state,
+                n_text_head,
+                n_text_mlp,
+            )
+        };
         Ok(Self {
-            token_embedding: loader.at("token_embedding").matrix("weight", n_vocab, n_text_state)?,
-            positional_embedding: loader.sequence("positional_embedding", n_text_ctx, n_text_state)?,
+            token_embedding: loader.at("token_embedding").matrix(
+                "weight",
+                n_vocab,
+                n_text_state,
+            )?,
+            positional_embedding: loader.sequence(
+                "positional_embedding",
+                n_text_ctx,
+                n_text_state,
+            )?,
             blocks: (0..n_text_layer).map(block).collect::<Result<_, _>>()?,
             ln: loader.at("ln").layer_norm(n_text_state, EPS)?,
         })
@@ -180,7 +263,10 @@ impl<B: Backend> Decoder<B> {
     ) -> Result<B::Tensor> {
         let new = tokens.len() / state.batch;
         let positions = b.positions(&self.positional_embedding, state.len, state.len + new)?;
-        let mut x = b.add(&b.embed(&self.token_embedding, tokens, state.batch)?, &positions)?;
+        let mut x = b.add(
+            &b.embed(&self.token_embedding, tokens, state.batch)?,
+            &positions,
+        )?;
         for ((block, kv), cross_kv) in self.blocks.iter().zip(&mut state.kv).zip(cross_kv) {
             x = block.forward(b, x, kv, cross_kv)?;
         }
@@ -200,7 +286,12 @@ struct DecoderBlock<B: Backend> {
 }
 
 impl<B: Backend> DecoderBlock<B> {
-    fn load(loader: &Loader<B>, n_state: usize, n_head: usize, n_mlp: usize) -> Result<Self, nn::Error> {
+    fn load(
+        loader: &Loader<B>,
+        n_state: usize,
+        n_head: usize,
+        n_mlp: usize,
+    ) -> Result<Self, nn::Error> {
         Ok(Self {
             attn_ln: loader.at("attn_ln").layer_norm(n_state, EPS)?,
             attn: MultiHeadAttention::load(&loader.at("attn"), n_state, n_head)?,
@@ -212,9 +303,28 @@ impl<B: Backend> DecoderBlock<B> {
     }
 
     /// `x` `[batch, new, n_text_state]` in, same out.
-    fn forward(&self, b: &B, x: B::Tensor, kv: &mut B::KvCache, cross_kv: &B::KvCache) -> Result<B::Tensor> {
-        let x = b.add(&x, &self.attn.attend_self(b, &self.attn_ln.forward(b, &x)?, kv, AttentionMask::Causal)?)?;
-        let x = b.add(&x, &self.cross_attn.attend(b, &self.cross_attn_ln.forward(b, &x)?, cross_kv, AttentionMask::Full)?)?;
+    fn forward(
+        &self,
+        b: &B,
+        x: B::Tensor,
+        kv: &mut B::KvCache,
+        cross_kv: &B::KvCache,
+    ) -> Result<B::Tensor> {
+        let x = b.add(
+            &x,
+            &self
+                .attn
+                .attend_self(b, &self.attn_ln.forward(b, &x)?, kv, AttentionMask::Causal)?,
+        )?;
+        let x = b.add(
+            &x,
+            &self.cross_attn.attend(
+                b,
+                &self.cross_attn_ln.forward(b, &x)?,
+                cross_kv,
+                AttentionMask::Full,
+            )?,
+        )?;
         b.add(&x, &self.mlp.forward(b, &self.mlp_ln.forward(b, &x)?)?)
     }
 }
@@ -240,13 +350,25 @@ impl<B: Backend> MultiHeadAttention<B> {
     }
 
     /// Attention among the positions of `x` and those before them in `kv`, to which they are appended.
-    fn attend_self(&self, b: &B, x: &B::Tensor, kv: &mut B::KvCache, mask: AttentionMask) -> Result<B::Tensor> {
+    fn attend_self(
+        &self,
+        b: &B,
+        x: &B::Tensor,
+        kv: &mut B::KvCache,
+        mask: AttentionMask,
+    ) -> Result<B::Tensor> {
         self.append(b, x, kv)?;
         self.attend(b, x, kv, mask)
     }
 
     /// Attention of `x` `[batch, new, n_state]` to what is in `kv`.
-    fn attend(&self, b: &B, x: &B::Tensor, kv: &B::KvCache, mask: AttentionMask) -> Result<B::Tensor> {
+    fn attend(
+        &self,
+        b: &B,
+        x: &B::Tensor,
+        kv: &B::KvCache,
+        mask: AttentionMask,
+    ) -> Result<B::Tensor> {
         let q = self.query.forward(b, x, Activation::Identity)?;
         let mixed = b.attention(&q, kv, self.n_head, mask)?;
         self.out.forward(b, &mixed, Activation::Identity)
@@ -274,10 +396,17 @@ struct Mlp<B: Backend> {
 impl<B: Backend> Mlp<B> {
     fn load(loader: &Loader<B>, n_state: usize, n_mlp: usize) -> Result<Self, nn::Error> {
         // `1` is the activation between them.
-        Ok(Self { up: loader.at("0").linear(n_mlp, n_state, true)?, down: loader.at("2").linear(n_state, n_mlp, true)? })
+        Ok(Self {
+            up: loader.at("0").linear(n_mlp, n_state, true)?,
+            down: loader.at("2").linear(n_state, n_mlp, true)?,
+        })
     }
 
     fn forward(&self, b: &B, x: &B::Tensor) -> Result<B::Tensor> {
-        self.down.forward(b, &self.up.forward(b, x, Activation::GeluErf)?, Activation::Identity)
+        self.down.forward(
+            b,
+            &self.up.forward(b, x, Activation::GeluErf)?,
+            Activation::Identity,
+        )
     }
 }

@@ -23,10 +23,17 @@ const LAYERS: [(&str, &str); 13] = [
 /// OpenAI's name of a tensor that `transformers` calls `name`, with or without `model.` in front; `None` for any other
 /// name, the tied `proj_out.weight` among them.
 pub fn openai_name(name: &str) -> Option<String> {
-    let (stack, rest) = name.strip_prefix("model.").unwrap_or(name).split_once('.')?;
+    let (stack, rest) = name
+        .strip_prefix("model.")
+        .unwrap_or(name)
+        .split_once('.')?;
     match (stack, rest) {
-        ("encoder" | "decoder", "embed_positions.weight") => return Some(format!("{stack}.positional_embedding")),
-        ("decoder", "embed_tokens.weight") => return Some("decoder.token_embedding.weight".to_owned()),
+        ("encoder" | "decoder", "embed_positions.weight") => {
+            return Some(format!("{stack}.positional_embedding"));
+        }
+        ("decoder", "embed_tokens.weight") => {
+            return Some("decoder.token_embedding.weight".to_owned());
+        }
         _ => {}
     }
     let (layer, kind) = rest.rsplit_once('.')?;
@@ -65,25 +72,55 @@ pub fn tensors(dims: &Dims) -> Vec<(String, Vec<usize>)> {
         add(format!("encoder.{conv}.weight"), &[audio, channels, 3]);
         add(format!("encoder.{conv}.bias"), &[audio]);
     }
-    add("encoder.positional_embedding".to_owned(), &[dims.n_audio_ctx, audio]);
+    add(
+        "encoder.positional_embedding".to_owned(),
+        &[dims.n_audio_ctx, audio],
+    );
     for i in 0..dims.n_audio_layer {
-        block(&format!("encoder.blocks.{i}"), &["attn"], audio, dims.n_audio_mlp, &mut add);
+        block(
+            &format!("encoder.blocks.{i}"),
+            &["attn"],
+            audio,
+            dims.n_audio_mlp,
+            &mut add,
+        );
     }
     norm("encoder.ln_post", audio, &mut add);
 
-    add("decoder.token_embedding.weight".to_owned(), &[dims.n_vocab, text]);
-    add("decoder.positional_embedding".to_owned(), &[dims.n_text_ctx, text]);
+    add(
+        "decoder.token_embedding.weight".to_owned(),
+        &[dims.n_vocab, text],
+    );
+    add(
+        "decoder.positional_embedding".to_owned(),
+        &[dims.n_text_ctx, text],
+    );
     for i in 0..dims.n_text_layer {
-        block(&format!("decoder.blocks.{i}"), &["attn", "cross_attn"], text, dims.n_text_mlp, &mut add);
+        block(
+            &format!("decoder.blocks.{i}"),
+            &["attn", "cross_attn"],
+            text,
+            dims.n_text_mlp,
+            &mut add,
+        );
     }
     norm("decoder.ln", text, &mut add);
     all
 }
 
-fn block(name: &str, attentions: &[&str], n_state: usize, n_mlp: usize, add: &mut impl FnMut(String, &[usize])) {
+fn block(
+    name: &str,
+    attentions: &[&str],
+    n_state: usize,
+    n_mlp: usize,
+    add: &mut impl FnMut(String, &[usize]),
+) {
     for attention in attentions {
         for part in ["query", "key", "value", "out"] {
-            add(format!("{name}.{attention}.{part}.weight"), &[n_state, n_state]);
+            add(
+                format!("{name}.{attention}.{part}.weight"),
+                &[n_state, n_state],
+            );
             if part != "key" {
                 add(format!("{name}.{attention}.{part}.bias"), &[n_state]);
             }
@@ -110,18 +147,39 @@ mod tests {
     fn names_of_transformers_are_put_into_openais_words() {
         let cases = [
             ("model.encoder.conv1.weight", "encoder.conv1.weight"),
-            ("model.encoder.embed_positions.weight", "encoder.positional_embedding"),
-            ("encoder.layers.11.self_attn.k_proj.weight", "encoder.blocks.11.attn.key.weight"),
+            (
+                "model.encoder.embed_positions.weight",
+                "encoder.positional_embedding",
+            ),
+            (
+                "encoder.layers.11.self_attn.k_proj.weight",
+                "encoder.blocks.11.attn.key.weight",
+            ),
             ("model.encoder.layer_norm.bias", "encoder.ln_post.bias"),
-            ("model.decoder.embed_tokens.weight", "decoder.token_embedding.weight"),
-            ("model.decoder.layers.0.encoder_attn_layer_norm.bias", "decoder.blocks.0.cross_attn_ln.bias"),
-            ("model.decoder.layers.3.fc2.weight", "decoder.blocks.3.mlp.2.weight"),
+            (
+                "model.decoder.embed_tokens.weight",
+                "decoder.token_embedding.weight",
+            ),
+            (
+                "model.decoder.layers.0.encoder_attn_layer_norm.bias",
+                "decoder.blocks.0.cross_attn_ln.bias",
+            ),
+            (
+                "model.decoder.layers.3.fc2.weight",
+                "decoder.blocks.3.mlp.2.weight",
+            ),
             ("model.decoder.layer_norm.weight", "decoder.ln.weight"),
         ];
         for (transformers, openai) in cases {
             assert_eq!(openai_name(transformers).as_deref(), Some(openai));
         }
-        for other in ["proj_out.weight", "model.decoder.layers.x", "bert.embeddings.weight", "", "model."] {
+        for other in [
+            "proj_out.weight",
+            "model.decoder.layers.x",
+            "bert.embeddings.weight",
+            "",
+            "model.",
+        ] {
             assert_eq!(openai_name(other), None, "{other}");
         }
     }

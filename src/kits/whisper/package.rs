@@ -30,7 +30,9 @@ pub fn factory() -> Result<Factory<Package, Error>, data::Error> {
     let weights = |kind| Need::required("weights", kind);
     let config = Need::required("config", Kind::Json);
     let mut factory = Factory::new("whisper")
-        .provider(WellKnown::from_toml(include_str!("../../../assets/whisper/well-known.toml"))?)?
+        .provider(WellKnown::from_toml(include_str!(
+            "../../../assets/whisper/well-known.toml"
+        ))?)?
         .provider(bundled()?)?;
     for kind in [Kind::Safetensors, Kind::SafetensorsIndex, Kind::Pytorch] {
         factory = factory.construct(&[weights(kind), config, VOCABULARY], with_config);
@@ -46,7 +48,9 @@ fn bundled() -> Result<Bundled, data::Error> {
     /// The weights' bytes, aligned so that tensors can be read where they lie.
     #[repr(C, align(64))]
     struct Aligned<T: ?Sized>(T);
-    static TINY_EN: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../assets/whisper/tiny.en-q8.safetensors"));
+    static TINY_EN: &Aligned<[u8]> = &Aligned(*include_bytes!(
+        "../../../assets/whisper/tiny.en-q8.safetensors"
+    ));
 
     let table = include_str!("../../../assets/whisper/bundled.toml");
     Bundled::new(table, &[("tiny.en-q8.safetensors", &TINY_EN.0)])
@@ -61,18 +65,28 @@ fn bundled() -> Result<Bundled, data::Error> {
 fn with_config(files: &LocalFiles) -> Result<Package, Error> {
     let config = required(files, "config")?;
     let dims = Dims::from_config_json(&read(config)?)?;
-    Ok(Package { vocabulary: vocabulary(files, &dims)?, checkpoint: open(required(files, "weights")?)?, dims })
+    Ok(Package {
+        vocabulary: vocabulary(files, &dims)?,
+        checkpoint: open(required(files, "weights")?)?,
+        dims,
+    })
 }
 
 /// A model whose weights carry their geometry.
 fn self_contained(files: &LocalFiles) -> Result<Package, Error> {
     let checkpoint = open(required(files, "weights")?)?;
     let dims = Dims::from_metadata(checkpoint.metadata())?;
-    Ok(Package { vocabulary: vocabulary(files, &dims)?, checkpoint, dims })
+    Ok(Package {
+        vocabulary: vocabulary(files, &dims)?,
+        checkpoint,
+        dims,
+    })
 }
 
 fn required<'a>(files: &'a LocalFiles, key: &str) -> Result<&'a LocalFile, Error> {
-    files.get(key).ok_or_else(|| Error::config(key, "is missing"))
+    files
+        .get(key)
+        .ok_or_else(|| Error::config(key, "is missing"))
 }
 
 fn open(file: &LocalFile) -> Result<Box<dyn Checkpoint>, Error> {
@@ -87,7 +101,11 @@ fn vocabulary(files: &LocalFiles, dims: &Dims) -> Result<Vocabulary, Error> {
         let text = String::from_utf8_lossy(&read(file)?).into_owned();
         return Ok(Vocabulary::from_rank_file(&text)?);
     }
-    let ranks = if dims.is_multilingual() { MULTILINGUAL_RANKS } else { ENGLISH_RANKS };
+    let ranks = if dims.is_multilingual() {
+        MULTILINGUAL_RANKS
+    } else {
+        ENGLISH_RANKS
+    };
     Ok(Vocabulary::from_rank_file(ranks)?)
 }
 
@@ -99,5 +117,8 @@ fn read(file: &LocalFile) -> Result<Vec<u8>, Error> {
 }
 
 fn unreadable(path: &Path, source: std::io::Error) -> Error {
-    Error::File { path: path.to_owned(), source }
+    Error::File {
+        path: path.to_owned(),
+        source,
+    }
 }

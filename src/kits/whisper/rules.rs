@@ -28,16 +28,24 @@ impl<'a> Rules<'a> {
         ]);
         let mut suppressed_first = tokenizer.blank();
         suppressed_first.push(tokenizer.eot());
-        Self { tokenizer, suppressed, suppressed_first }
+        Self {
+            tokenizer,
+            suppressed,
+            suppressed_first,
+        }
     }
 
     /// Sets the logits of forbidden tokens to −∞. `written` are the tokens after the prompt.
     pub(super) fn apply(&self, logits: &mut [f32], written: &[u32]) {
         let (eot, timestamp_begin) = (self.tokenizer.eot(), self.tokenizer.timestamp_begin());
         if written.is_empty() {
-            self.suppressed_first.iter().for_each(|&id| forbid(logits, id, id + 1));
+            self.suppressed_first
+                .iter()
+                .for_each(|&id| forbid(logits, id, id + 1));
         }
-        self.suppressed.iter().for_each(|&id| forbid(logits, id, id + 1));
+        self.suppressed
+            .iter()
+            .for_each(|&id| forbid(logits, id, id + 1));
 
         // Timestamps come in pairs, one that ends a segment and one that begins the next, except right before the end.
         let is_timestamp = |&id: &u32| id >= timestamp_begin;
@@ -55,7 +63,11 @@ impl<'a> Rules<'a> {
         }
         if written.is_empty() {
             forbid(logits, 0, timestamp_begin);
-            forbid(logits, timestamp_begin + MAX_INITIAL_TIMESTAMP + 1, u32::MAX);
+            forbid(
+                logits,
+                timestamp_begin + MAX_INITIAL_TIMESTAMP + 1,
+                u32::MAX,
+            );
         }
         // A timestamp comes when all of them together are likelier than any one piece of text. Log-probabilities share
         // one normaliser, so the logits can be compared themselves.

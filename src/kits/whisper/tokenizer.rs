@@ -34,10 +34,19 @@ impl Tokenizer {
     /// to `n_vocab`.
     pub fn new(vocabulary: Vocabulary, n_vocab: usize, multilingual: bool) -> Result<Self, Error> {
         let fixed = vocabulary.len() + BEFORE_LANGUAGES + AFTER_LANGUAGES + TIMESTAMPS;
-        let n_languages = n_vocab.checked_sub(fixed).filter(|n| (1..=language::ALL.len()).contains(n));
+        let n_languages = n_vocab
+            .checked_sub(fixed)
+            .filter(|n| (1..=language::ALL.len()).contains(n));
         let vocabulary_len = vocabulary.len();
-        let n_languages = n_languages.ok_or(Error::VocabularySize { n_vocab, vocabulary: vocabulary_len })?;
-        Ok(Self { vocabulary, n_languages, multilingual })
+        let n_languages = n_languages.ok_or(Error::VocabularySize {
+            n_vocab,
+            vocabulary: vocabulary_len,
+        })?;
+        Ok(Self {
+            vocabulary,
+            n_languages,
+            multilingual,
+        })
     }
 
     /// Whether the model knows more than English.
@@ -102,7 +111,11 @@ impl Tokenizer {
     /// [`Error::UnknownLanguage`] when the model lacks the language.
     pub fn sot_sequence(&self, code: &str, task: Task) -> Result<Vec<u32>, Error> {
         if !self.multilingual {
-            return if code == language::ENGLISH { Ok(vec![self.sot()]) } else { Err(self.unknown(code)) };
+            return if code == language::ENGLISH {
+                Ok(vec![self.sot()])
+            } else {
+                Err(self.unknown(code))
+            };
         }
         let index = language::index(code).filter(|&index| index < self.n_languages);
         let language = self.languages().start + index.ok_or_else(|| self.unknown(code))? as u32;
@@ -114,8 +127,15 @@ impl Tokenizer {
     }
 
     fn unknown(&self, code: &str) -> Error {
-        let known = if self.multilingual { format!("{} languages", self.n_languages) } else { "only English".to_owned() };
-        Error::UnknownLanguage { language: code.to_owned(), known }
+        let known = if self.multilingual {
+            format!("{} languages", self.n_languages)
+        } else {
+            "only English".to_owned()
+        };
+        Error::UnknownLanguage {
+            language: code.to_owned(),
+            known,
+        }
     }
 
     /// The text of the text tokens among `ids`.
@@ -140,7 +160,11 @@ impl Tokenizer {
             }
         }
         for note in NOTES.split(' ') {
-            ids.extend([note.to_owned(), format!(" {note}")].iter().filter_map(|text| first(text)));
+            ids.extend(
+                [note.to_owned(), format!(" {note}")]
+                    .iter()
+                    .filter_map(|text| first(text)),
+            );
         }
         ids.sort_unstable();
         ids.dedup();

@@ -7,8 +7,8 @@ use super::decode::{Decoded, Sampling, Task, WindowDecoder};
 use super::rules::Rules;
 use super::{Dims, Error, Package, Segment, Tokenizer, Transcript, Whisper, language};
 use crate::audio::Features;
-use crate::audio::mel::{HOP_SAMPLES, N_FRAMES};
 use crate::audio::SAMPLE_RATE;
+use crate::audio::mel::{HOP_SAMPLES, N_FRAMES};
 use crate::compute::Backend;
 
 /// Above this temperature a window's text does not condition the next.
@@ -80,14 +80,25 @@ impl<B: Backend> Transcriber<B> {
     /// # Errors
     /// Vocabulary, geometry and checkpoint do not fit one another.
     pub fn load(b: B, package: Package) -> Result<Self, Error> {
-        let Package { dims, checkpoint, vocabulary } = package;
+        let Package {
+            dims,
+            checkpoint,
+            vocabulary,
+        } = package;
         if dims.n_audio_ctx * FRAMES_PER_POSITION != N_FRAMES {
             let expected = N_FRAMES / FRAMES_PER_POSITION;
-            return Err(Error::config("n_audio_ctx", format!("is {}, expected {expected}", dims.n_audio_ctx)));
+            return Err(Error::config(
+                "n_audio_ctx",
+                format!("is {}, expected {expected}", dims.n_audio_ctx),
+            ));
         }
         let tokenizer = Tokenizer::new(vocabulary, dims.n_vocab, dims.is_multilingual())?;
         let model = Whisper::load(&b, &*checkpoint, dims)?;
-        Ok(Self { b, model, tokenizer })
+        Ok(Self {
+            b,
+            model,
+            tokenizer,
+        })
     }
 
     /// The backend.
@@ -146,12 +157,18 @@ struct Recording<'a, B: Backend> {
 impl<B: Backend> Recording<'_, B> {
     fn transcribe(&mut self, on_segment: OnSegment<'_>) -> Result<Transcript, Error> {
         let content_frames = self.features.content_frames();
-        let mut transcript = Transcript { duration_secs: secs(content_frames), ..Transcript::default() };
+        let mut transcript = Transcript {
+            duration_secs: secs(content_frames),
+            ..Transcript::default()
+        };
         if content_frames == 0 {
             return Ok(transcript);
         }
         let (code, probability) = self.language()?;
-        let sot_sequence = self.transcriber.tokenizer.sot_sequence(&code, self.options.task)?;
+        let sot_sequence = self
+            .transcriber
+            .tokenizer
+            .sot_sequence(&code, self.options.task)?;
         (transcript.language, transcript.language_probability) = (Some(code), probability);
 
         let mut previous = Vec::new();
@@ -174,7 +191,9 @@ impl<B: Backend> Recording<'_, B> {
                     return Ok(transcript);
                 }
             }
-            if decoded.temperature > MAX_CONDITIONING_TEMPERATURE || !self.options.condition_on_previous_text {
+            if decoded.temperature > MAX_CONDITIONING_TEMPERATURE
+                || !self.options.condition_on_previous_text
+            {
                 previous.clear();
             }
             seek += advance;
@@ -195,7 +214,10 @@ impl<B: Backend> Recording<'_, B> {
         let started = Instant::now();
         let probabilities = self.decoder.language_probabilities(&cross_kv)?;
         self.effort.decode += started.elapsed();
-        let ranked = probabilities.iter().zip(language::ALL).max_by(|(a, _), (b, _)| a.total_cmp(b));
+        let ranked = probabilities
+            .iter()
+            .zip(language::ALL)
+            .max_by(|(a, _), (b, _)| a.total_cmp(b));
         let (probability, (code, _)) = ranked.unwrap_or((&1.0, language::ALL[0]));
         Ok((code.to_owned(), Some(*probability)))
     }
@@ -206,7 +228,9 @@ impl<B: Backend> Recording<'_, B> {
         let (b, model) = (self.decoder.b, self.decoder.model);
         let shape = [1, N_FRAMES, self.features.n_mels()];
         let mut mel = vec![0.0; shape.iter().product()];
-        self.features.window(seek, size, &mut mel).map_err(Error::Features)?;
+        self.features
+            .window(seek, size, &mut mel)
+            .map_err(Error::Features)?;
         let xa = model.encode(b, &b.upload(&shape, &mel)?)?;
         let cross_kv = model.cross_kv(b, &xa)?;
         self.effort.encode += started.elapsed();
@@ -224,8 +248,13 @@ impl<B: Backend> Recording<'_, B> {
         let mut temperatures = self.options.temperatures.iter().copied().peekable();
         loop {
             let temperature = temperatures.next().unwrap_or(0.0);
-            let sampling = Sampling { temperature, best_of: self.options.best_of };
-            let decoded = self.decoder.decode(cross_kv, previous, sot_sequence, sampling, &mut self.rng)?;
+            let sampling = Sampling {
+                temperature,
+                best_of: self.options.best_of,
+            };
+            let decoded =
+                self.decoder
+                    .decode(cross_kv, previous, sot_sequence, sampling, &mut self.rng)?;
             if self.is_good(&decoded) || temperatures.peek().is_none() {
                 self.effort.decode += started.elapsed();
                 return Ok(decoded);
@@ -242,7 +271,8 @@ impl<B: Backend> Recording<'_, B> {
 
     /// Whether the window is passed over: nothing is said, and what was written is not convincing either.
     fn is_silence(&self, decoded: &Decoded) -> bool {
-        decoded.no_speech_prob > self.options.no_speech_threshold && decoded.avg_logprob <= self.options.logprob_threshold
+        decoded.no_speech_prob > self.options.no_speech_threshold
+            && decoded.avg_logprob <= self.options.logprob_threshold
     }
 }
 
@@ -256,7 +286,12 @@ fn secs(frames: usize) -> f64 {
 
 /// Cuts a window's tokens into segments where two timestamps meet, and gives the frames to advance by: to the last of
 /// them, or by the whole window when nothing was begun after it.
-fn cut(decoded: &Decoded, tokenizer: &Tokenizer, seek: usize, size: usize) -> (Vec<Segment>, usize) {
+fn cut(
+    decoded: &Decoded,
+    tokenizer: &Tokenizer,
+    seek: usize,
+    size: usize,
+) -> (Vec<Segment>, usize) {
     let tokens = &decoded.tokens[..];
     let timestamp_begin = tokenizer.timestamp_begin();
     let is_timestamp = |token: u32| token >= timestamp_begin;
@@ -264,7 +299,11 @@ fn cut(decoded: &Decoded, tokenizer: &Tokenizer, seek: usize, size: usize) -> (V
     let offset = secs(seek);
     let precision = secs(FRAMES_PER_POSITION);
     let segment = |tokens: &[u32], start: f64, end: f64| {
-        let text_tokens: Vec<u32> = tokens.iter().copied().filter(|&token| token < tokenizer.eot()).collect();
+        let text_tokens: Vec<u32> = tokens
+            .iter()
+            .copied()
+            .filter(|&token| token < tokenizer.eot())
+            .collect();
         let text = tokenizer.decode(&text_tokens);
         let is_void = start == end || text.trim().is_empty();
         Segment {
@@ -281,14 +320,21 @@ fn cut(decoded: &Decoded, tokenizer: &Tokenizer, seek: usize, size: usize) -> (V
         }
     };
 
-    let mut cuts: Vec<usize> =
-        (1..tokens.len()).filter(|&i| is_timestamp(tokens[i - 1]) && is_timestamp(tokens[i])).collect();
+    let mut cuts: Vec<usize> = (1..tokens.len())
+        .filter(|&i| is_timestamp(tokens[i - 1]) && is_timestamp(tokens[i]))
+        .collect();
     if cuts.is_empty() {
-        let last = tokens.iter().rfind(|&&token| is_timestamp(token)).map(|&token| position(token));
-        let duration = last.filter(|&position| position > 0).map_or(secs(size), |last| last as f64 * precision);
+        let last = tokens
+            .iter()
+            .rfind(|&&token| is_timestamp(token))
+            .map(|&token| position(token));
+        let duration = last
+            .filter(|&position| position > 0)
+            .map_or(secs(size), |last| last as f64 * precision);
         return (vec![segment(tokens, offset, offset + duration)], size);
     }
-    let ends_with_one = matches!(tokens, [.., text, time] if !is_timestamp(*text) && is_timestamp(*time));
+    let ends_with_one =
+        matches!(tokens, [.., text, time] if !is_timestamp(*text) && is_timestamp(*time));
     if ends_with_one {
         cuts.push(tokens.len());
     }
@@ -300,6 +346,10 @@ fn cut(decoded: &Decoded, tokenizer: &Tokenizer, seek: usize, size: usize) -> (V
         segments.push(segment(slice, time(slice[0]), time(slice[slice.len() - 1])));
         from = to;
     }
-    let advance = if ends_with_one { size } else { position(tokens[from - 1]) * FRAMES_PER_POSITION };
+    let advance = if ends_with_one {
+        size
+    } else {
+        position(tokens[from - 1]) * FRAMES_PER_POSITION
+    };
     (segments, advance)
 }

@@ -13,7 +13,7 @@ struct Fake {
 
 impl Transcriber for Fake {
     fn transcribe(&mut self, input: &Input, listener: Listener<'_>) -> Result<Heard, Error> {
-        let name = input.name().into_owned();
+        let name = name(input).into_owned();
         if name.contains("bad") {
             return Err(Error::usage("cannot decode", "try another"));
         }

@@ -1,9 +1,19 @@
 //! Which instructions the processor has, and how one source is compiled for each set of them.
 //!
 //! A kernel is a [`Kernel`]: a value that holds its operands and a method, generic over [`Lanes`], that does the work.
-//! [`Isa::run`] calls that method from a function which enables the instruction set's features, so the compiler
-//! vectorises the same plain loops for each of them.
+//! [`Isa::run`] calls that method from a function which enables the instruction set's features. A new instruction set is
+//! one more file beside this one.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod lanes;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod portable;
+
+pub(super) use self::lanes::Lanes;
 use crate::compute::Error;
 
 /// An instruction set that this processor has: holding one is the proof.
@@ -21,34 +31,10 @@ pub(super) enum Kind {
     Portable,
 }
 
-/// What differs between instruction sets in plain code.
-pub(super) trait Lanes {
-    /// `a · b + c`, rounded once where the processor can.
-    fn mul_add(a: f32, b: f32, c: f32) -> f32;
-}
-
 /// Work for one thread, compiled for each instruction set.
 pub(super) trait Kernel {
     /// Does the work. Implementations are `#[inline(always)]`, or the features of the caller would be lost.
     fn run<L: Lanes>(self);
-}
-
-struct Fused;
-
-impl Lanes for Fused {
-    #[inline(always)]
-    fn mul_add(a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
-    }
-}
-
-struct Separate;
-
-impl Lanes for Separate {
-    #[inline(always)]
-    fn mul_add(a: f32, b: f32, c: f32) -> f32 {
-        a * b + c
-    }
 }
 
 impl Isa {
@@ -64,7 +50,10 @@ impl Isa {
             {
                 found.push(Self(Kind::Avx512));
             }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            if is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c")
+            {
                 found.push(Self(Kind::Avx2));
             }
         }
@@ -110,6 +99,19 @@ impl Isa {
         }
     }
 
+    /// Lanes of a register.
+    pub(super) fn width(self) -> usize {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => avx512::Avx512::WIDTH,
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => avx2::Avx2::WIDTH,
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => neon::Neon::WIDTH,
+            Kind::Portable => portable::Portable::WIDTH,
+        }
+    }
+
     pub(super) fn kind(self) -> Kind {
         self.0
     }
@@ -122,12 +124,12 @@ impl Isa {
             // features that `run_avx512` enables.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => unsafe { run_avx512(kernel) },
-            // SAFETY: as above, for `avx2` and `fma`.
+            // SAFETY: as above, for `avx2`, `fma` and `f16c`.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { run_avx2(kernel) },
             #[cfg(target_arch = "aarch64")]
-            Kind::Neon => kernel.run::<Fused>(),
-            Kind::Portable => kernel.run::<Separate>(),
+            Kind::Neon => kernel.run::<neon::Neon>(),
+            Kind::Portable => kernel.run::<portable::Portable>(),
         }
     }
 }
@@ -136,13 +138,13 @@ impl Isa {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn run_avx512(kernel: impl Kernel) {
-    kernel.run::<Fused>();
+    kernel.run::<avx512::Avx512>();
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
+#[target_feature(enable = "avx2,fma,f16c")]
 fn run_avx2(kernel: impl Kernel) {
-    kernel.run::<Fused>();
+    kernel.run::<avx2::Avx2>();
 }
 
 #[cfg(test)]
