@@ -155,6 +155,18 @@ impl Media {
         &self.params
     }
 
+    /// Seconds that the container as a whole lasts, by its header.
+    pub(super) fn media_secs(&self) -> Option<f64> {
+        let info = self.reader.media_info();
+        let (base, duration) = info.time_base.zip(info.duration)?;
+        Some(duration.get() as f64 * f64::from(base.numer.get()) / f64::from(base.denom.get()))
+    }
+
+    /// Whether the chosen track is the only one: all of the container's length is its own.
+    pub(super) fn is_audio_only(&self) -> bool {
+        self.reader.tracks().len() == 1
+    }
+
     /// The next packet of the track; `None` at the end.
     ///
     /// # Errors
