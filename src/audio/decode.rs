@@ -446,6 +446,7 @@ impl Media {
             return wave.missing_secs();
         }
         let promised = match self.container {
+            _ if self.missing_ratio > 0.0 => Some(heard * (1.0 + self.missing_ratio)),
             "FLAC" | "MP4" | "AIFF" | "CAF" if self.params().codec != codecs::CODEC_ID_OPUS => {
                 self.declared_secs()
             }

@@ -24,6 +24,7 @@ use symphonia::core::meta::MetadataOptions;
 use symphonia::core::packet::Packet;
 
 use super::Error;
+use super::cut::Cut;
 use super::mp4;
 use super::opus::{self, OpusDecoder};
 use super::sniff;
@@ -54,6 +55,8 @@ pub(super) struct Media {
     pub(super) container: &'static str,
     /// What a wave header says, where there is one.
     pub(super) wave: Option<Wave>,
+    /// Bytes that are missing for every byte that is there, where the container is cut off.
+    pub(super) missing_ratio: f64,
     /// Seconds at the start of the track that are not to be heard: what the decoder needs to warm up.
     pub(super) skip_secs: f64,
     /// Where the container starts in the source: behind ID3 tags.
@@ -90,9 +93,11 @@ impl Media {
         } else {
             None
         };
-        let view = match &wave {
-            Some(wave) => wave.view(source.clone()),
-            None => View::new(source.clone(), Vec::new(), start..source.len()),
+        let cut = Cut::find(source).map_err(read)?;
+        let view = match (&wave, &cut) {
+            (Some(wave), _) => wave.view(source.clone()),
+            (None, Some(cut)) => cut.view(source.clone()),
+            (None, None) => View::new(source.clone(), Vec::new(), start..source.len()),
         };
         let reader = match guarded(|| probe(view)) {
             Ok(reader) => reader,
@@ -146,6 +151,7 @@ impl Media {
             container,
             wave,
             start,
+            missing_ratio: cut.map_or(0.0, |cut| cut.missing_ratio),
             skip_secs,
         })
     }

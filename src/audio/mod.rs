@@ -8,6 +8,7 @@
 //! What a file is follows from its content, never from its name. Everything streams: neither samples nor features
 //! of a long recording are held in memory as a whole.
 
+mod cut;
 mod decode;
 mod error;
 mod filters;
