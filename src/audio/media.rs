@@ -26,6 +26,7 @@ use symphonia::core::packet::Packet;
 use super::Error;
 use super::cut::Cut;
 use super::mp4;
+use super::ogg;
 use super::opus::{self, OpusDecoder};
 use super::sniff;
 use super::source::{Source, View};
@@ -94,10 +95,14 @@ impl Media {
             None
         };
         let cut = Cut::find(source).map_err(read)?;
-        let view = match (&wave, &cut) {
-            (Some(wave), _) => wave.view(source.clone()),
-            (None, Some(cut)) => cut.view(source.clone()),
-            (None, None) => View::new(source.clone(), Vec::new(), start..source.len()),
+        let view = if let Some(wave) = &wave {
+            wave.view(source.clone())
+        } else if let Some(cut) = &cut {
+            cut.view(source.clone())
+        } else if let Some(view) = ogg::without_comments(source).map_err(read)? {
+            view
+        } else {
+            View::new(source.clone(), Vec::new(), start..source.len())
         };
         let reader = match guarded(|| probe(view)) {
             Ok(reader) => reader,

@@ -17,6 +17,7 @@ mod media;
 pub mod mel;
 mod mp4;
 mod mpeg;
+mod ogg;
 mod opus;
 mod resample;
 mod sniff;
