@@ -86,7 +86,7 @@ pub struct Samples {
     resampler: Option<Resampler>,
     clock: Clock,
     damage: Damage,
-    /// Samples of padding still to drop from the end, in samples of the track, where the container tells their number.
+    /// Of a frame stream, the samples of padding at its end, at the rate of the track, where the encoder has counted them.
     padding: Option<u64>,
     decoded_any: bool,
     container_errors: usize,
@@ -103,7 +103,7 @@ impl Samples {
         let media = Media::open(&source, &name)?;
         let walk = media
             .is_frame_stream()
-            .then(|| FrameWalk::new(source, media.start));
+            .then(|| FrameWalk::new(source, media.start, media.container == "MPEG audio"));
         let padding = media
             .is_frame_stream()
             .then(|| u64::from(media.track.padding.unwrap_or(0)));
@@ -111,7 +111,10 @@ impl Samples {
             name,
             walk,
             resampler: None,
-            clock: Clock::default(),
+            clock: Clock {
+                base: (media.container == "FLAC").then_some(0),
+                emitted: 0,
+            },
             damage: Damage::default(),
             padding,
             decoded_any: false,
@@ -139,7 +142,7 @@ impl Samples {
                 }
                 Ok(None) => self.end()?,
                 Err(MediaError::IoError(e)) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
-                    self.end()?
+                    self.end()?;
                 }
                 Err(MediaError::IoError(source)) => {
                     return Err(Error::Read {
@@ -148,7 +151,7 @@ impl Samples {
                     });
                 }
                 Err(_) => {
-                    self.damage.packets += 1;
+                    self.damage.packets += u64::from(self.container_errors == 0);
                     self.container_errors += 1;
                     if self.container_errors == MAX_CONTAINER_ERRORS {
                         self.end()?;
@@ -181,12 +184,16 @@ impl Samples {
     fn take(&mut self, packet: &Packet) -> Result<(), Error> {
         let lost = match &mut self.walk {
             Some(walk) => walk
-                .lost_samples(&packet.data, packet.block_dur().get())
+                .place(&packet.data, packet.dur.get())
                 .map_err(|source| Error::Read {
                     name: self.name.clone(),
                     source,
                 })?,
-            None => 0,
+            None => Some(0),
+        };
+        let Some(lost) = lost else {
+            self.damage.packets += 1;
+            return Ok(());
         };
         let decoded = match self.media.decode(packet) {
             Ok(buf) => interleave(&buf, &mut self.pcm),
@@ -198,6 +205,10 @@ impl Samples {
             if self.decoder_errors.is_multiple_of(MAX_DECODER_ERRORS) {
                 self.media.restart_decoder();
             }
+            if self.walk.is_some() {
+                // The silence for it comes with the next good packet, by the bytes between.
+                return Ok(());
+            }
             // Before the first good packet the rate is unknown; what the container says will do.
             let rate_hz = self
                 .resampler
@@ -206,7 +217,7 @@ impl Samples {
                 .or(self.media.declared_rate_hz());
             if let Some(rate_hz) = rate_hz.filter(|hz| RATES_HZ.contains(hz)) {
                 self.set_rate(rate_hz)?;
-                self.follow_clock(packet, 0, lost);
+                self.follow_clock(packet, 0, 0);
                 let secs = self
                     .media
                     .secs(packet.dur.get())
@@ -216,12 +227,15 @@ impl Samples {
             return Ok(());
         };
         self.decoder_errors = 0;
+        if let Some(walk) = &mut self.walk {
+            walk.accept();
+        }
         if channels == 0 || self.pcm.is_empty() {
             return Ok(());
         }
         self.set_rate(rate_hz)?;
         mix_down(&self.pcm, channels, &mut self.mono);
-        let dropped = self.trim(packet, rate_hz);
+        let dropped = self.trim(packet, rate_hz, lost);
         self.follow_clock(packet, dropped, lost);
         self.decoded_any = true;
         self.clock.emitted += self.mono.len() as u64;
@@ -231,24 +245,28 @@ impl Samples {
         Ok(())
     }
 
-    /// Drops what the container says is padding from the samples of `packet`; how many at the start.
-    fn trim(&mut self, packet: &Packet, rate_hz: u32) -> u64 {
+    /// Drops what the container says is padding from the samples of `packet`, before which `lost` are missing; how many
+    /// at the start.
+    fn trim(&mut self, packet: &Packet, rate_hz: u32, lost: u64) -> u64 {
         let samples =
             |media: &Media, ticks: u64| (media.secs(ticks) * f64::from(rate_hz)).round() as u64;
-        let mut end = samples(&self.media, packet.trim_end.get()).min(self.mono.len() as u64);
-        if let Some(padding) = &mut self.padding {
-            // The end of a frame stream is an estimate, unless the encoder has counted its padding: it must not cut
-            // off audio that is there.
-            end = end.min(*padding);
-            *padding -= end;
-        }
-        self.mono.truncate(self.mono.len() - end as usize);
         let trim = samples(&self.media, packet.trim_start.get());
         let skip = (self.media.skip_secs * f64::from(rate_hz)).round() as u64;
         let start = trim.saturating_add(skip).min(self.mono.len() as u64);
         let skipped = start.saturating_sub(trim) as f64 / f64::from(rate_hz);
         self.media.skip_secs = (self.media.skip_secs - skipped).max(0.0);
         self.mono.drain(..start as usize);
+        let end = match self.padding.zip(self.media.track.num_frames) {
+            // The end of a frame stream is an estimate, unless the encoder has counted its padding: it must not cut off
+            // audio that is there. Its packets do not know of what was lost before them.
+            Some((padding, heard)) => (self.clock.emitted + lost + self.mono.len() as u64)
+                .saturating_sub(heard)
+                .min(padding),
+            None if self.walk.is_some() => 0,
+            None => samples(&self.media, packet.trim_end.get()),
+        };
+        let end = end.min(self.mono.len() as u64);
+        self.mono.truncate(self.mono.len() - end as usize);
         start
     }
 
@@ -305,8 +323,8 @@ impl Samples {
         }
         if let Some(mut old) = self.resampler.replace(Resampler::new(rate_hz)) {
             old.finish(&mut self.block);
+            self.clock = Clock::default();
         }
-        self.clock = Clock::default();
         Ok(())
     }
 
@@ -333,7 +351,8 @@ impl Samples {
 /// Where the samples handed on so far end, against the times in the packets. In samples of the track.
 #[derive(Default)]
 struct Clock {
-    /// Time of the first sample.
+    /// Time of the first sample. FLAC always counts from 0; elsewhere a stream may have been joined midway, and its
+    /// first packet begins it.
     base: Option<i64>,
     emitted: u64,
 }
@@ -426,14 +445,15 @@ impl Media {
         if let Some(wave) = &self.wave {
             return wave.missing_secs();
         }
-        let counted = self.track.num_frames.is_some()
-            && matches!(self.container, "FLAC" | "MP4" | "AIFF" | "CAF")
-            && self.params().codec != codecs::CODEC_ID_OPUS;
-        let missing = if counted {
-            self.declared_secs().unwrap_or(0.0) - heard
-        } else {
-            0.0
+        let promised = match self.container {
+            _ if self.missing_ratio > 0.0 => Some(heard * (1.0 + self.missing_ratio)),
+            "FLAC" | "MP4" | "AIFF" | "CAF" if self.params().codec != codecs::CODEC_ID_OPUS => {
+                self.declared_secs()
+            }
+            "Matroska/WebM" if self.is_audio_only() => self.media_secs(),
+            _ => None,
         };
+        let missing = promised.map_or(0.0, |secs| secs - heard);
         // Encoders round up to whole packets.
         if missing > 0.25 { missing } else { 0.0 }
     }

@@ -24,7 +24,9 @@ use symphonia::core::meta::MetadataOptions;
 use symphonia::core::packet::Packet;
 
 use super::Error;
+use super::cut::Cut;
 use super::mp4;
+use super::ogg;
 use super::opus::{self, OpusDecoder};
 use super::sniff;
 use super::source::{Source, View};
@@ -54,6 +56,8 @@ pub(super) struct Media {
     pub(super) container: &'static str,
     /// What a wave header says, where there is one.
     pub(super) wave: Option<Wave>,
+    /// Bytes that are missing for every byte that is there, where the container is cut off.
+    pub(super) missing_ratio: f64,
     /// Seconds at the start of the track that are not to be heard: what the decoder needs to warm up.
     pub(super) skip_secs: f64,
     /// Where the container starts in the source: behind ID3 tags.
@@ -90,9 +94,15 @@ impl Media {
         } else {
             None
         };
-        let view = match &wave {
-            Some(wave) => wave.view(source.clone()),
-            None => View::new(source.clone(), Vec::new(), start..source.len()),
+        let cut = Cut::find(source).map_err(read)?;
+        let view = if let Some(wave) = &wave {
+            wave.view(source.clone())
+        } else if let Some(cut) = &cut {
+            cut.view(source.clone())
+        } else if let Some(view) = ogg::without_comments(source).map_err(read)? {
+            view
+        } else {
+            View::new(source.clone(), Vec::new(), start..source.len())
         };
         let reader = match guarded(|| probe(view)) {
             Ok(reader) => reader,
@@ -146,6 +156,7 @@ impl Media {
             container,
             wave,
             start,
+            missing_ratio: cut.map_or(0.0, |cut| cut.missing_ratio),
             skip_secs,
         })
     }
@@ -153,6 +164,18 @@ impl Media {
     /// What the container says of the track's codec.
     pub(super) fn params(&self) -> &AudioCodecParameters {
         &self.params
+    }
+
+    /// Seconds that the container as a whole lasts, by its header.
+    pub(super) fn media_secs(&self) -> Option<f64> {
+        let info = self.reader.media_info();
+        let (base, duration) = info.time_base.zip(info.duration)?;
+        Some(duration.get() as f64 * f64::from(base.numer.get()) / f64::from(base.denom.get()))
+    }
+
+    /// Whether the chosen track is the only one: all of the container's length is its own.
+    pub(super) fn is_audio_only(&self) -> bool {
+        self.reader.tracks().len() == 1
     }
 
     /// The next packet of the track; `None` at the end.

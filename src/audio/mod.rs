@@ -8,6 +8,7 @@
 //! What a file is follows from its content, never from its name. Everything streams: neither samples nor features
 //! of a long recording are held in memory as a whole.
 
+mod cut;
 mod decode;
 mod error;
 mod filters;
@@ -16,6 +17,7 @@ mod media;
 pub mod mel;
 mod mp4;
 mod mpeg;
+mod ogg;
 mod opus;
 mod resample;
 mod sniff;
@@ -37,40 +39,4 @@ pub const SAMPLE_RATE: u32 = 16_000;
 pub const RATES_HZ: RangeInclusive<u32> = 1_000..=768_000;
 
 #[cfg(test)]
-mod tests {
-    #[test]
-    #[ignore = "prints"]
-    fn dump() {
-        let out = std::env::var("OUT").unwrap();
-        for path in std::env::var("IN").unwrap().split(':') {
-            let t = std::time::Instant::now();
-            let mut all = Vec::new();
-            let r = (|| {
-                let mut s = super::open(&super::Input::from_arg(path))?;
-                while let Some(b) = s.next_block()? {
-                    all.extend_from_slice(b);
-                }
-                Ok::<_, super::Error>((s.container(), s.damage(), s.declared_samples()))
-            })();
-            let el = t.elapsed().as_secs_f64();
-            let name = std::path::Path::new(path)
-                .file_name()
-                .unwrap()
-                .to_str()
-                .unwrap();
-            match r {
-                Ok((c, d, n)) => println!(
-                    "{name}: {c} {} samples (declared {n:?}) {d} {:.0}x",
-                    all.len(),
-                    all.len() as f64 / 16e3 / el
-                ),
-                Err(e) => println!("{name}: ERROR {e}"),
-            }
-            std::fs::write(
-                format!("{out}/{name}.f32"),
-                bytemuck::cast_slice::<f32, u8>(&all),
-            )
-            .unwrap();
-        }
-    }
-}
+mod tests;

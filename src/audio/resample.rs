@@ -1,7 +1,7 @@
 //! Mono samples of any rate become [`SAMPLE_RATE`] samples.
 
 use rubato::audioadapter_buffers::direct::SequentialSlice;
-use rubato::{Fft, FixedSync, Resampler as _, WindowFunction};
+use rubato::{Fft, FixedSync, Resampler as Filter, WindowFunction};
 
 use super::SAMPLE_RATE;
 
@@ -54,8 +54,8 @@ impl Resampler {
             )
             .expect("both rates and the chunk are positive")
         });
-        let delay = fft.as_ref().map_or(0, |f| f.output_delay());
-        let chunk_out = vec![0.0; fft.as_ref().map_or(0, |f| f.output_frames_max())];
+        let delay = fft.as_ref().map_or(0, Filter::output_delay);
+        let chunk_out = vec![0.0; fft.as_ref().map_or(0, Filter::output_frames_max)];
         Self {
             rate_hz,
             fft,

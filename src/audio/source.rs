@@ -138,6 +138,7 @@ pub(super) struct View {
     prefix: Vec<u8>,
     range: Range<u64>,
     pos: u64,
+    seekable: bool,
 }
 
 impl View {
@@ -149,6 +150,15 @@ impl View {
             prefix,
             range,
             pos: 0,
+            seekable: true,
+        }
+    }
+
+    /// The same bytes, from which a demuxer reads on and on.
+    pub(super) fn unseekable(self) -> Self {
+        Self {
+            seekable: false,
+            ..self
         }
     }
 
@@ -194,7 +204,7 @@ impl Seek for View {
 
 impl MediaSource for View {
     fn is_seekable(&self) -> bool {
-        true
+        self.seekable
     }
 
     fn byte_len(&self) -> Option<u64> {
