@@ -6,20 +6,28 @@
 //! name ─▶ row ─▶ local files ─▶ named tensors ─▶ prepared weights ─▶ model ─▶ task ─▶ text
 //!   data::         data::         checkpoint::      compute::         kits::   kits::  cli::
 //! ```
+//!
+//! - [`data`]: names become local files: specs, rows, resources, providers, the pinned cache.
+//! - [`checkpoint`]: files become named tensors: safetensors and torch archives behind one trait.
+//! - [`compute`]: tensors become numbers: the backend trait, its plain reference, the CPU.
+//! - [`nn`]: what several models share: layers, and how their weights are found.
+//! - [`audio`]: any recording becomes 16 kHz mono samples, and those become log-mel features.
+//! - [`text`]: token ids become text and back.
+//! - [`kits`]: one folder a model family: its geometry, its forward pass, its task.
+//! - [`cli`]: the command line, the only room that prints.
 
-/// Any audio file becomes 16 kHz mono samples, and those become log-mel features.
-pub mod audio;
-/// Files become named tensors: safetensors and torch archives behind one trait.
-pub mod checkpoint;
-/// The command line, the only room that prints.
-pub mod cli;
-/// Tensors become numbers: the backend trait, its plain reference, and the CPU.
-pub mod compute;
-/// Names become local files: specs, rows, resources, providers, and the pinned cache.
 pub mod data;
-/// One folder a model family: its geometry, its forward pass, its task.
-pub mod kits;
-/// What several models share: linear layers, norms, attention, and how they are loaded.
+
+pub mod checkpoint;
+
+pub mod compute;
+
 pub mod nn;
-/// Token ids become text and back.
+
+pub mod audio;
+
 pub mod text;
+
+pub mod kits;
+
+pub mod cli;

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use half::{bf16, f16};
@@ -47,7 +47,11 @@ fn make() -> Result<(), Box<dyn Error>> {
         return Err("usage: make-bundled-whisper SOURCE OUT.safetensors".into());
     };
     let out = Path::new(out);
-    let source = checkpoint::open(Path::new(source))?;
+    let mut source = PathBuf::from(source);
+    if source.is_dir() {
+        source.push("model.safetensors");
+    }
+    let source = checkpoint::open(&source)?;
     let source = with_openai_names(&*source);
 
     let metadata = metadata(&source)?;

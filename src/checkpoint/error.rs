@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::{ArchiveFault, HeaderFault, PickleFault, Signature, TensorFault};
+use super::{ArchiveFault, HeaderFault, PickleFault, TensorFault};
+use crate::data::Signature;
 
 /// Why a checkpoint cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -35,22 +36,6 @@ pub enum Error {
         path: PathBuf,
         /// What it is.
         found: Signature,
-    },
-    /// None of the file names that weights have is in the directory.
-    #[error("no model weights in {directory}: looked for {looked_for}")]
-    NoWeights {
-        /// The directory.
-        directory: PathBuf,
-        /// Every name and pattern looked for.
-        looked_for: String,
-    },
-    /// Several files could be the weights and no index says which.
-    #[error("several weight files in {directory} and no index: {found}; name one of them")]
-    SeveralWeights {
-        /// The directory.
-        directory: PathBuf,
-        /// The files' names.
-        found: String,
     },
     /// A safetensors file whose header does not fit its bytes.
     #[error("{path}: {fault}")]

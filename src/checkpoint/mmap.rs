@@ -6,7 +6,8 @@ use std::path::Path;
 use bytes::Bytes;
 use memmap2::Mmap;
 
-use super::{Error, Signature};
+use super::{Error};
+use crate::data::Signature;
 
 /// The bytes of the regular file at `path`, mapped read-only and unmapped when the last slice of them is dropped.
 ///

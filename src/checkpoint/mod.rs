@@ -1,7 +1,7 @@
 //! Model files as named tensors.
 //!
-//! [`open`](fn@crate::checkpoint::open) takes a file or a directory and decides by content what it is; every format
-//! answers the one [`Checkpoint`](crate::checkpoint::Checkpoint) trait. Bytes are shared with the file's mapping, not
+//! [`open`](fn@open) takes a file and decides by content what it is; every format
+//! answers the one [`Checkpoint`] trait. Bytes are shared with the file's mapping, not
 //! copied, wherever the file stores a tensor's elements contiguously. Nothing a file says is trusted: offsets, lengths
 //! and shapes are checked against the bytes that are there before anything is allocated, and a pickle is read as data,
 //! never executed.
@@ -17,7 +17,6 @@ mod open;
 mod renamed;
 mod safetensors;
 mod sharded;
-mod signature;
 mod torch;
 
 pub use error::Error;
@@ -25,7 +24,6 @@ pub use open::open;
 pub use renamed::Renamed;
 pub use safetensors::{HeaderFault, Safetensors, write_safetensors};
 pub use sharded::Sharded;
-pub use signature::Signature;
 pub use torch::{ArchiveFault, PickleFault, TensorFault, Torch};
 
 /// Element type of a stored tensor; values are little-endian.

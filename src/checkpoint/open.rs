@@ -1,54 +1,18 @@
-//! From a path to a checkpoint: what a file is, and which file of a directory holds the weights.
+//! From a path to a checkpoint.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::{Checkpoint, Error, Safetensors, Sharded, Signature, Torch, mmap};
+use super::{Checkpoint, Error, Safetensors, Sharded, Torch, mmap};
+use crate::data::Signature;
 
-/// What a directory of weights may hold, in the order looked for. A safetensors file goes before a pickled one, and an
-/// exact name before a pattern; a pattern must match one file only.
-const LOOKED_FOR: [Weights; 7] = [
-    Weights::Named("model.safetensors"),
-    Weights::Named("model.safetensors.index.json"),
-    Weights::Only("safetensors"),
-    Weights::Named("pytorch_model.bin"),
-    Weights::Named("pytorch_model.bin.index.json"),
-    Weights::Only("pt"),
-    Weights::Only("pth"),
-];
-
-/// A file that may hold a directory's weights.
-#[derive(Clone, Copy)]
-enum Weights {
-    /// The file of this name.
-    Named(&'static str),
-    /// The only file with this extension.
-    Only(&'static str),
-}
-
-/// Opens the weights at `path`: a safetensors file, a torch archive, an index of shards, or a directory that holds one
-/// of them.
+/// Opens the weights at `path`: a safetensors file, a torch archive, or an index of shards.
 ///
 /// What a file is, is decided by its content; its name only chooses the complaint about a file that is nothing known.
 /// Files are memory-mapped: leave them unchanged while the checkpoint is in use.
 ///
 /// # Errors
-/// `path` is missing or unreadable; the directory has no weights, or several and no index; the file is no format that
-/// is read, or is damaged.
+/// `path` is missing, unreadable, or no regular file; it is no format that is read, or is damaged.
 pub fn open(path: &Path) -> Result<Box<dyn Checkpoint>, Error> {
-    let metadata = fs::metadata(path).map_err(|source| Error::Io {
-        path: path.to_path_buf(),
-        source,
-    })?;
-    if metadata.is_dir() {
-        open_file(&find_weights(path)?)
-    } else {
-        open_file(path)
-    }
-}
-
-/// Opens a file of any kind.
-fn open_file(path: &Path) -> Result<Box<dyn Checkpoint>, Error> {
     if Signature::of(&mmap::map(path)?) == Signature::Json {
         return Ok(Box::new(Sharded::open(path)?));
     }
@@ -75,70 +39,10 @@ pub(super) fn open_weights(path: &Path) -> Result<Box<dyn Checkpoint>, Error> {
     }
 }
 
-/// The file that holds the weights of `directory`.
-fn find_weights(directory: &Path) -> Result<PathBuf, Error> {
-    let io = |source| Error::Io {
-        path: directory.to_path_buf(),
-        source,
-    };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).map_err(io)? {
-        let path = entry.map_err(io)?.path();
-        // A dangling link counts: opening it says which file is gone.
-        if !path.is_dir() {
-            files.push(path);
-        }
-    }
-    files.sort();
-
-    for weights in LOOKED_FOR {
-        let mut found: Vec<&PathBuf> = files.iter().filter(|file| weights.matches(file)).collect();
-        if found.len() > 1 {
-            return Err(Error::SeveralWeights {
-                directory: directory.to_path_buf(),
-                found: file_names(&found),
-            });
-        }
-        if let Some(file) = found.pop() {
-            return Ok(file.clone());
-        }
-    }
-    Err(Error::NoWeights {
-        directory: directory.to_path_buf(),
-        looked_for: LOOKED_FOR.map(|weights| weights.to_string()).join(", "),
-    })
-}
-
-impl Weights {
-    fn matches(self, file: &Path) -> bool {
-        match self {
-            Self::Named(name) => file.file_name().is_some_and(|file| file == name),
-            Self::Only(extension) => file.extension().is_some_and(|file| file == extension),
-        }
-    }
-}
-
-impl std::fmt::Display for Weights {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Named(name) => f.write_str(name),
-            Self::Only(extension) => write!(f, "*.{extension}"),
-        }
-    }
-}
-
-/// Names without their directory, comma-separated.
-fn file_names(paths: &[&PathBuf]) -> String {
-    let names: Vec<_> = paths
-        .iter()
-        .filter_map(|path| path.file_name())
-        .map(|name| name.to_string_lossy())
-        .collect();
-    names.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A safetensors file of one-byte tensors.
@@ -180,12 +84,6 @@ mod tests {
         error
             .to_string()
             .replace(directory.path().to_str().unwrap(), "DIR")
-    }
-
-    fn names(files: &[(&str, &[u8])]) -> Vec<String> {
-        let directory = directory(files);
-        let opened = open(directory.path()).unwrap();
-        opened.names().iter().map(|&name| name.to_owned()).collect()
     }
 
     #[test]
@@ -236,48 +134,6 @@ mod tests {
         let error = error.to_string();
         assert!(error.contains("legacy.pt is a torch file from before version 1.6"));
         assert!(error.ends_with("write it again: torch.save(torch.load(\"old.pt\"), \"new.pt\")"));
-    }
-
-    #[test]
-    fn a_directory_is_searched_in_a_fixed_order() {
-        let one = safetensors(&["one"]);
-        let two = safetensors(&["two"]);
-        let index = br#"{"weight_map":{"two":"part.safetensors"}}"#;
-        let name = "model.safetensors.index.json";
-        assert_eq!(
-            names(&[
-                ("model.safetensors", &one),
-                ("pytorch_model.bin", b"junk"),
-                (name, index)
-            ]),
-            ["one"]
-        );
-        // A stray file beside the indexed ones is not looked at.
-        assert_eq!(
-            names(&[
-                (name, index),
-                ("part.safetensors", &two),
-                ("stray.safetensors", &one)
-            ]),
-            ["two"]
-        );
-        assert_eq!(
-            names(&[("anything.safetensors", &one), ("old.pt", b"junk")]),
-            ["one"]
-        );
-    }
-
-    #[test]
-    fn a_directory_without_weights_names_all_that_was_looked_for() {
-        assert_eq!(
-            complaint(&[("config.json", b"{}")], ""),
-            "no model weights in DIR/: looked for model.safetensors, model.safetensors.index.json, *.safetensors, \
-             pytorch_model.bin, pytorch_model.bin.index.json, *.pt, *.pth"
-        );
-        assert_eq!(
-            complaint(&[("b.pt", b"x"), ("a.pt", b"x")], ""),
-            "several weight files in DIR/ and no index: a.pt, b.pt; name one of them"
-        );
     }
 
     #[test]

@@ -200,7 +200,6 @@ fn checkpoint_exit(error: &checkpoint::Error) -> Exit {
     match error {
         E::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::NotFound,
         E::Io { .. } | E::Write { .. } => Exit::Internal,
-        E::SeveralWeights { .. } => Exit::Usage,
         _ => Exit::IncompleteModel,
     }
 }

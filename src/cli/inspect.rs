@@ -133,8 +133,7 @@ impl Contents {
                 continue;
             };
             let elements = elements_of(&info.shape);
-            // Upper case is the spelling of a safetensors header: `F32`, `BF16`.
-            let dtype = format!("{:?}", info.dtype).to_uppercase();
+            let dtype = info.dtype.name().to_owned();
             contents.parameters = contents.parameters.saturating_add(elements);
             contents.weight_bytes = contents
                 .weight_bytes

@@ -190,7 +190,7 @@ impl Error {
             } => Some(format!("for the model of that name write `{spec}`")),
             Self::AmbiguousWeights { .. } => Some("give the path of one of them".to_owned()),
             Self::NotWeights { .. } => Some(
-                "give a safetensors file, a torch archive, or a directory that holds one"
+                "give a safetensors file, a torch archive, or a directory that holds one; a pointer is fetched by `git lfs pull`"
                     .to_owned(),
             ),
             Self::Unsupported { readable, .. } => Some(format!("it reads {}", list(readable))),

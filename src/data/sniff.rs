@@ -1,12 +1,7 @@
 use std::{fs::File, io::Read, path::Path};
 
-use super::{Error, Kind};
-
-/// Bytes read from the start of a file to tell what it is.
-const HEAD_BYTES: usize = 512;
-
-/// The longest header that the safetensors format allows.
-const MAX_SAFETENSORS_HEADER_BYTES: u64 = 100_000_000;
+use super::signature::PREFIX_BYTES;
+use super::{Error, Kind, Signature};
 
 /// What the weight file at `path` holds: by its content where that is conclusive, else by its name, so that a damaged
 /// file still reaches the reader that can say how it is damaged.
@@ -29,63 +24,21 @@ pub(super) fn weights_kind(path: &Path) -> Result<Kind, Error> {
     if !metadata.is_file() {
         return Err(not_weights("not a regular file"));
     }
-    let mut head = Vec::with_capacity(HEAD_BYTES);
+    let mut head = Vec::with_capacity(PREFIX_BYTES);
     File::open(path)
         .map_err(io)?
-        .take(HEAD_BYTES as u64)
+        .take(PREFIX_BYTES as u64)
         .read_to_end(&mut head)
         .map_err(io)?;
-    match content(&head) {
-        Content::Zip if named(path, ".pt") => Ok(Kind::OpenaiPt),
-        Content::Zip => Ok(Kind::Pytorch),
-        Content::Weights(kind) => Ok(kind),
-        Content::Other(found) => Err(not_weights(found)),
-        Content::Unclear => kind_by_name(path).ok_or_else(|| not_weights("a file of unknown form")),
+    match Signature::of(&head) {
+        Signature::Zip if named(path, ".pt") => Ok(Kind::OpenaiPt),
+        Signature::Zip => Ok(Kind::Pytorch),
+        Signature::Safetensors => Ok(Kind::Safetensors),
+        Signature::Gguf => Ok(Kind::Gguf),
+        Signature::Ggml => Ok(Kind::Ggml),
+        found @ (Signature::Empty | Signature::Html | Signature::LfsPointer) => Err(not_weights(found.words())),
+        found => kind_by_name(path).ok_or_else(|| not_weights(found.words())),
     }
-}
-
-/// What the first bytes of a file say.
-enum Content {
-    Zip,
-    Weights(Kind),
-    Other(&'static str),
-    Unclear,
-}
-
-fn content(head: &[u8]) -> Content {
-    if head.is_empty() {
-        return Content::Other("an empty file");
-    }
-    if head.starts_with(b"PK\x03\x04") {
-        return Content::Zip;
-    }
-    if head.starts_with(b"GGUF") {
-        return Content::Weights(Kind::Gguf);
-    }
-    // The magic number 0x67676d6c ("ggml"), little-endian.
-    if head.starts_with(b"lmgg") {
-        return Content::Weights(Kind::Ggml);
-    }
-    if let Some((length, rest)) = head.split_first_chunk()
-        && rest.starts_with(b"{")
-        && u64::from_le_bytes(*length) <= MAX_SAFETENSORS_HEADER_BYTES
-    {
-        return Content::Weights(Kind::Safetensors);
-    }
-    if head.starts_with(b"version https://git-lfs.github.com/spec/") {
-        return Content::Other("a Git LFS pointer (the file itself was not fetched)");
-    }
-    let text = head.trim_ascii_start();
-    if text
-        .get(..5)
-        .is_some_and(|start| start.eq_ignore_ascii_case(b"<html"))
-        || text
-            .get(..9)
-            .is_some_and(|start| start.eq_ignore_ascii_case(b"<!doctype"))
-    {
-        return Content::Other("an HTML page");
-    }
-    Content::Unclear
 }
 
 fn kind_by_name(path: &Path) -> Option<Kind> {
@@ -143,9 +96,9 @@ mod tests {
             (
                 "pointer.safetensors",
                 b"version https://git-lfs.github.com/spec/v1\noid sha256:",
-                Err("a Git LFS pointer (the file itself was not fetched)"),
+                Err("a Git LFS pointer"),
             ),
-            ("notes.txt", b"hello", Err("a file of unknown form")),
+            ("notes.txt", b"hello", Err("a text file")),
         ];
         let dir = tempfile::tempdir().unwrap();
         for (name, bytes, expected) in cases {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// How much of a file [`Signature::of`] looks at, in bytes.
-const PREFIX_BYTES: usize = 1024;
+pub(super) const PREFIX_BYTES: usize = 1024;
 
 /// What a file's first bytes say it is; its name is not asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,10 +84,10 @@ impl Signature {
     }
 }
 
-impl fmt::Display for Signature {
+impl Signature {
     /// The words that complete "FILE is …".
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    pub const fn words(self) -> &'static str {
+        match self {
             Self::Safetensors => "a safetensors file",
             Self::Zip => "a zip archive",
             Self::Json => "a JSON document",
@@ -100,7 +100,13 @@ impl fmt::Display for Signature {
             Self::Ggml => "a GGML file",
             Self::Text => "a text file",
             Self::Unknown => "a file of unknown kind",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())
     }
 }
 
