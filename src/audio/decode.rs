@@ -1,12 +1,12 @@
 //! Packets become a gapless stream of 16 kHz mono samples.
 
-use std::fmt;
-
 use symphonia::core::audio::GenericAudioBufferRef;
 use symphonia::core::codecs::audio::well_known as codecs;
 use symphonia::core::errors::Error as MediaError;
 use symphonia::core::packet::Packet;
 
+use super::clock::Clock;
+use super::damage::Damage;
 use super::media::Media;
 use super::mpeg::FrameWalk;
 use super::resample::Resampler;
@@ -19,50 +19,16 @@ const BLOCK_SAMPLES: usize = 8192;
 const JITTER_SECS: f64 = 0.05;
 /// A longer gap is believed only where the container declares a duration that it fits into.
 const MAX_UNDECLARED_GAP_SECS: f64 = 30.0;
+/// Silence is put in for as long as this at most, and this many times what was decoded: no damage that is worth the
+/// name makes more of it, but a header of noise would.
+const MAX_SILENCE_SECS: f64 = 600.0;
+const MAX_SILENCE_RATIO: f64 = 10.0;
 /// Silence is pushed in pieces of this many samples.
 const SILENCE_SAMPLES: usize = 4096;
 /// Errors of a demuxer in a row after which the rest is given up.
 const MAX_CONTAINER_ERRORS: usize = 32;
 /// Damaged packets in a row after which a decoder is made anew: it may have taken noise for its settings.
 const MAX_DECODER_ERRORS: usize = 8;
-
-/// What could not be read of an input that was decoded all the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Damage {
-    /// Packets that could not be decoded, and places where the container was unreadable.
-    pub packets: u64,
-    /// Seconds of silence that stand for what was lost, so that later times stay right.
-    pub silence_secs: f64,
-    /// Seconds that the header promises and the end of the file lacks.
-    pub missing_secs: f64,
-}
-
-impl Damage {
-    /// Whether all was well.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// One line for a warning, such as `3 damaged packets skipped, 0.25 s replaced by silence`.
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts = Vec::new();
-        match self.packets {
-            0 => {}
-            1 => parts.push("1 damaged packet skipped".to_owned()),
-            n => parts.push(format!("{n} damaged packets skipped")),
-        }
-        if self.silence_secs > 0.0 {
-            parts.push(format!("{:.2} s replaced by silence", self.silence_secs));
-        }
-        if self.missing_secs > 0.0 {
-            parts.push(format!("{:.2} s missing at the end", self.missing_secs));
-        }
-        f.write_str(if parts.is_empty() { "no damage" } else { "" })?;
-        f.write_str(&parts.join(", "))
-    }
-}
 
 /// Opens `input` for decoding: its first (or default) audio track, whatever its rate and channels.
 ///
@@ -88,6 +54,8 @@ pub struct Samples {
     damage: Damage,
     /// Of a frame stream, the samples of padding at its end, at the rate of the track, where the encoder has counted them.
     padding: Option<u64>,
+    /// Without the silence that was put in.
+    decoded_secs: f64,
     decoded_any: bool,
     container_errors: usize,
     decoder_errors: usize,
@@ -117,6 +85,7 @@ impl Samples {
             },
             damage: Damage::default(),
             padding,
+            decoded_secs: 0.0,
             decoded_any: false,
             container_errors: 0,
             decoder_errors: 0,
@@ -238,6 +207,7 @@ impl Samples {
         let dropped = self.trim(packet, rate_hz, lost);
         self.follow_clock(packet, dropped, lost);
         self.decoded_any = true;
+        self.decoded_secs += self.mono.len() as f64 / f64::from(rate_hz);
         self.clock.emitted += self.mono.len() as u64;
         if let Some(resampler) = &mut self.resampler {
             resampler.push(&self.mono, &mut self.block);
@@ -279,12 +249,15 @@ impl Samples {
         let rate = f64::from(resampler.rate_hz());
         let gap = match &self.walk {
             Some(_) => lost,
+            // The times in these are counted from the bytes: there are no holes to be found.
+            None if matches!(self.media.container, "WAV" | "AIFF" | "CAF") => 0,
             None => {
                 let at = (self.media.signed_secs(packet.pts.get()) * rate).round() as i64;
-                let limit_secs = match self.media.declared_secs() {
-                    Some(secs) => secs.max(MAX_UNDECLARED_GAP_SECS),
-                    None => MAX_UNDECLARED_GAP_SECS,
-                };
+                let limit_secs = self
+                    .media
+                    .declared_secs()
+                    .unwrap_or(0.0)
+                    .max(MAX_UNDECLARED_GAP_SECS);
                 let (jitter, limit) = ((JITTER_SECS * rate) as u64, (limit_secs * rate) as u64);
                 self.clock
                     .gap(at.saturating_add_unsigned(dropped), jitter, limit)
@@ -297,7 +270,11 @@ impl Samples {
         let Some(resampler) = &mut self.resampler else {
             return;
         };
-        self.damage.silence_secs += samples as f64 / f64::from(resampler.rate_hz());
+        let rate = f64::from(resampler.rate_hz());
+        let budget_secs =
+            MAX_SILENCE_SECS + MAX_SILENCE_RATIO * self.decoded_secs - self.damage.silence_secs;
+        let samples = samples.min((budget_secs * rate) as u64);
+        self.damage.silence_secs += samples as f64 / rate;
         self.clock.emitted += samples;
         let mut left = samples;
         while left > 0 {
@@ -345,35 +322,6 @@ impl Samples {
             .map_or(1.0, |r| f64::from(r.rate_hz()));
         self.damage.missing_secs = self.media.missing_secs(self.clock.emitted as f64 / rate);
         Ok(())
-    }
-}
-
-/// Where the samples handed on so far end, against the times in the packets. In samples of the track.
-#[derive(Default)]
-struct Clock {
-    /// Time of the first sample. FLAC always counts from 0; elsewhere a stream may have been joined midway, and its
-    /// first packet begins it.
-    base: Option<i64>,
-    emitted: u64,
-}
-
-impl Clock {
-    /// How much is missing before a packet whose first sample belongs at `at`; jumps beyond `limit` and jumps back are
-    /// not believed, and time is counted anew from there.
-    fn gap(&mut self, at: i64, jitter: u64, limit: u64) -> u64 {
-        let base = *self
-            .base
-            .get_or_insert(at.saturating_sub_unsigned(self.emitted));
-        let ahead = i128::from(at) - i128::from(base) - i128::from(self.emitted);
-        match u64::try_from(ahead) {
-            Ok(ahead) if ahead <= jitter => 0,
-            Ok(ahead) if ahead <= limit => ahead,
-            Err(_) if ahead.unsigned_abs() <= u128::from(jitter) => 0,
-            _ => {
-                self.base = Some(at.saturating_sub_unsigned(self.emitted));
-                0
-            }
-        }
     }
 }
 

@@ -8,7 +8,9 @@
 //! What a file is follows from its content, never from its name. Everything streams: neither samples nor features
 //! of a long recording are held in memory as a whole.
 
+mod clock;
 mod cut;
+mod damage;
 mod decode;
 mod error;
 mod filters;
@@ -27,7 +29,8 @@ mod wav;
 
 use std::ops::RangeInclusive;
 
-pub use decode::{Damage, Samples, open};
+pub use damage::Damage;
+pub use decode::{Samples, open};
 pub use error::Error;
 pub use mel::{Features, LogMel};
 pub use source::Input;

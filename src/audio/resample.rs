@@ -6,8 +6,8 @@ use rubato::{Fft, FixedSync, Resampler as Filter, WindowFunction};
 use super::SAMPLE_RATE;
 
 /// Least length of the anti-aliasing filter in samples of the lower of the two rates. A longer filter has a narrower
-/// transition band: with this one the pass band (-0.1 dB) reaches 0.97 of the lower Nyquist frequency, as does the
-/// default of the resampler that the reference implementation uses, and images stay below -120 dB.
+/// transition band: with this one the pass band (-0.1 dB) reaches 0.96 of the lower Nyquist frequency, and what lies
+/// above that frequency is 130 dB down (measured with sines, 8 to 96 kHz).
 const FILTER_SAMPLES: usize = 512;
 
 /// A streaming resampler from one rate to [`SAMPLE_RATE`].
