@@ -35,9 +35,8 @@ const MAX_DECODER_ERRORS: usize = 8;
 /// # Errors
 /// All of [`Error`]: nothing there, nothing readable, nothing that is audio, or audio that is not supported.
 pub fn open(input: &Input) -> Result<Samples, Error> {
-    let name = input.to_string();
     let source = Source::open(input)?;
-    Samples::new(source, name)
+    Samples::new(source)
 }
 
 /// The samples of an input as 16 kHz mono f32 in [-1, 1], decoded as they are asked for.
@@ -46,7 +45,6 @@ pub fn open(input: &Input) -> Result<Samples, Error> {
 /// that should be heard: what an encoder padded at either end is dropped where the container tells. Damaged packets
 /// and holes become silence of their length. Memory does not grow with the length of the input.
 pub struct Samples {
-    name: String,
     media: Media,
     walk: Option<FrameWalk>,
     resampler: Option<Resampler>,
@@ -67,8 +65,8 @@ pub struct Samples {
 }
 
 impl Samples {
-    pub(super) fn new(source: Source, name: String) -> Result<Self, Error> {
-        let media = Media::open(&source, &name)?;
+    pub(super) fn new(source: Source) -> Result<Self, Error> {
+        let media = Media::open(&source)?;
         let walk = media
             .is_frame_stream()
             .then(|| FrameWalk::new(source, media.start, media.container == "MPEG audio"));
@@ -76,7 +74,6 @@ impl Samples {
             .is_frame_stream()
             .then(|| u64::from(media.track.padding.unwrap_or(0)));
         Ok(Self {
-            name,
             walk,
             resampler: None,
             clock: Clock {
@@ -114,10 +111,7 @@ impl Samples {
                     self.end()?;
                 }
                 Err(MediaError::IoError(source)) => {
-                    return Err(Error::Read {
-                        name: self.name.clone(),
-                        source,
-                    });
+                    return Err(Error::Read { source });
                 }
                 Err(_) => {
                     self.damage.packets += u64::from(self.container_errors == 0);
@@ -154,10 +148,7 @@ impl Samples {
         let lost = match &mut self.walk {
             Some(walk) => walk
                 .place(&packet.data, packet.dur.get())
-                .map_err(|source| Error::Read {
-                    name: self.name.clone(),
-                    source,
-                })?,
+                .map_err(|source| Error::Read { source })?,
             None => Some(0),
         };
         let Some(lost) = lost else {
@@ -293,10 +284,7 @@ impl Samples {
             return Ok(());
         }
         if !RATES_HZ.contains(&rate_hz) {
-            return Err(Error::UnsupportedRate {
-                name: self.name.clone(),
-                rate_hz,
-            });
+            return Err(Error::UnsupportedRate { rate_hz });
         }
         if let Some(mut old) = self.resampler.replace(Resampler::new(rate_hz)) {
             old.finish(&mut self.block);
@@ -312,7 +300,6 @@ impl Samples {
         }
         if !self.decoded_any && !self.media.declares_nothing() {
             return Err(Error::Undecodable {
-                name: self.name.clone(),
                 container: self.media.container,
             });
         }

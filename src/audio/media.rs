@@ -66,28 +66,18 @@ pub(super) struct Media {
 
 impl Media {
     /// Finds out from its content what `source` is and opens its default audio track, or else the first one that can
-    /// be decoded. `name` is for errors.
-    pub(super) fn open(source: &Source, name: &str) -> Result<Self, Error> {
-        let name = || name.to_owned();
-        let read = |source| Error::Read {
-            name: name(),
-            source,
-        };
+    /// be decoded.
+    pub(super) fn open(source: &Source) -> Result<Self, Error> {
+        let read = |source| Error::Read { source };
         let start = skip_id3(source).map_err(read)?;
         let mut head = [0; HEAD_BYTES];
         let n = source.read_at(start, &mut head).map_err(read)?;
         let head = &head[..n];
         if let Some(found) = sniff::not_audio(head) {
-            return Err(Error::NotAudio {
-                name: name(),
-                found,
-            });
+            return Err(Error::NotAudio { found });
         }
         if let Some(container) = sniff::unsupported_container(head) {
-            return Err(Error::UnsupportedContainer {
-                name: name(),
-                container,
-            });
+            return Err(Error::UnsupportedContainer { container });
         }
         let wave = if start == 0 {
             Wave::parse(source).map_err(read)?
@@ -111,12 +101,8 @@ impl Media {
             }
             Err(_) => {
                 return Err(match known_container(head) {
-                    Some(container) => Error::Undecodable {
-                        name: name(),
-                        container,
-                    },
+                    Some(container) => Error::Undecodable { container },
                     None => Error::NotAudio {
-                        name: name(),
                         found: "unknown data",
                     },
                 });
@@ -127,14 +113,10 @@ impl Media {
         let (track, params, decoder) = match choose_track(reader.tracks()) {
             Ok(chosen) => chosen,
             Err(None) => {
-                return Err(Error::NoAudioTrack {
-                    name: name(),
-                    container,
-                });
+                return Err(Error::NoAudioTrack { container });
             }
             Err(Some(codec)) => {
                 return Err(Error::UnsupportedCodec {
-                    name: name(),
                     container,
                     codec: codec_name(codec),
                 });

@@ -60,23 +60,19 @@ impl Source {
     /// Opens `input`. What cannot seek is read to its end into a spool first, since several containers keep their
     /// index behind the samples.
     pub(super) fn open(input: &Input) -> Result<Self, Error> {
-        let name = input.to_string();
-        let read = |source| Error::Read {
-            name: name.clone(),
-            source,
-        };
+        let read = |source| Error::Read { source };
         let source = match input {
             Input::Stdin => Self::spool(io::stdin().lock()).map_err(read)?,
             Input::Path(path) => {
                 let meta = match path.metadata() {
                     Ok(meta) => meta,
                     Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                        return Err(Error::NotFound { name });
+                        return Err(Error::NotFound);
                     }
                     Err(e) => return Err(read(e)),
                 };
                 if meta.is_dir() {
-                    return Err(Error::Directory { name });
+                    return Err(Error::Directory);
                 }
                 let file = File::open(path).map_err(read)?;
                 if meta.is_file() {
@@ -88,7 +84,7 @@ impl Source {
             }
         };
         if source.len == 0 {
-            Err(Error::Empty { name })
+            Err(Error::Empty)
         } else {
             Ok(source)
         }
@@ -240,16 +236,13 @@ mod tests {
         let open = |path: PathBuf| Source::open(&Input::from_arg(path)).err().unwrap();
         assert!(matches!(
             open(dir.path().join("absent.wav")),
-            Error::NotFound { .. }
+            Error::NotFound
         ));
-        assert!(matches!(
-            open(dir.path().to_path_buf()),
-            Error::Directory { .. }
-        ));
+        assert!(matches!(open(dir.path().to_path_buf()), Error::Directory));
         let empty = dir.path().join("empty.wav");
         File::create(&empty).unwrap();
         let error = open(empty.clone());
-        assert!(matches!(error, Error::Empty { .. }));
+        assert!(matches!(error, Error::Empty));
         assert_eq!(
             error.to_string(),
             format!("empty file `{}`", empty.display())

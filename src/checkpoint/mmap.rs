@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use memmap2::Mmap;
 
-use super::{Error};
+use super::Error;
 use crate::data::Signature;
 
 /// The bytes of the regular file at `path`, mapped read-only and unmapped when the last slice of them is dropped.

@@ -214,7 +214,7 @@ fn compute_exit(error: &compute::Error) -> Exit {
 
 fn audio_exit(error: &audio::Error) -> Exit {
     match error {
-        audio::Error::NotFound { .. } => Exit::NotFound,
+        audio::Error::NotFound => Exit::NotFound,
         _ => Exit::BadInput,
     }
 }

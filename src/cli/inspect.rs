@@ -12,7 +12,7 @@ use super::json::line;
 use super::model;
 use super::out::Out;
 use super::table::{grouped, size, table};
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, Dtype};
 
 /// Show what a model is: geometry, parameters, tensors, digests
 ///
@@ -66,7 +66,7 @@ pub(crate) struct File {
 /// What a file of weights holds.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Contents {
-    /// Elements of all tensors.
+    /// Elements of all tensors; scales of int8 weights do not count.
     parameters: u64,
     /// Bytes of all tensors.
     weight_bytes: u64,
@@ -134,7 +134,9 @@ impl Contents {
             };
             let elements = elements_of(&info.shape);
             let dtype = info.dtype.name().to_owned();
-            contents.parameters = contents.parameters.saturating_add(elements);
+            if !is_scale(checkpoint, name) {
+                contents.parameters = contents.parameters.saturating_add(elements);
+            }
             contents.weight_bytes = contents
                 .weight_bytes
                 .saturating_add(elements.saturating_mul(info.dtype.size() as u64));
@@ -310,6 +312,14 @@ impl Difference {
             }
         }
     }
+}
+
+/// Whether a tensor belongs to the format of another, whose int8 codes it scales.
+fn is_scale(checkpoint: &dyn Checkpoint, name: &str) -> bool {
+    let scaled = name
+        .strip_suffix(".scale")
+        .and_then(|name| checkpoint.info(name));
+    scaled.is_some_and(|info| info.dtype == Dtype::I8)
 }
 
 fn elements_of(shape: &[usize]) -> u64 {

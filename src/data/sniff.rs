@@ -36,7 +36,9 @@ pub(super) fn weights_kind(path: &Path) -> Result<Kind, Error> {
         Signature::Safetensors => Ok(Kind::Safetensors),
         Signature::Gguf => Ok(Kind::Gguf),
         Signature::Ggml => Ok(Kind::Ggml),
-        found @ (Signature::Empty | Signature::Html | Signature::LfsPointer) => Err(not_weights(found.words())),
+        found @ (Signature::Empty | Signature::Html | Signature::LfsPointer) => {
+            Err(not_weights(found.words()))
+        }
         found => kind_by_name(path).ok_or_else(|| not_weights(found.words())),
     }
 }

@@ -11,7 +11,7 @@ from transformers.models.whisper.modeling_whisper import sinusoids
 
 from common import arguments, write_json, write_tensors
 
-SEED = 20250625
+SEED = 1  # one with which no two tokens are close
 FRAMES, STEP = 3000, 50
 PROMPT, LENGTH = 4, 12
 
@@ -116,6 +116,7 @@ def assert_picky(attentions, what):
 
 
 def goldens(model, ids):
+    """What the model computes, by key."""
     config = model.config
     dtype = model.get_input_embeddings().weight.dtype
     features = torch.from_numpy(input_features(config.num_mel_bins).T.copy()).to(dtype)[None]
@@ -155,6 +156,12 @@ def assert_sound(tensors):
     assert (tensors["logits"].std(1) > 1.5).all(), "the logits are too close to each other"
 
 
+def assert_exact(tensors, exact):
+    """float64 gives the same."""
+    for name, value in tensors.items():
+        assert (value - exact[name]).abs().max() < 2e-5, f"{name} is inexact"
+
+
 def assert_every_tensor_counts(model, tensors):
     """Exchanging any one tensor by a plain one must be seen in the logits."""
     features = torch.from_numpy(input_features(model.config.num_mel_bins).T.copy())[None]
@@ -174,16 +181,17 @@ def assert_every_tensor_counts(model, tensors):
 
 def main():
     args = arguments(__doc__, fixtures=False)
-    for number, (name, sizes) in enumerate(MODELS.items()):
+    for name, sizes in MODELS.items():
         directory = args.out / "random_whisper" / name
         directory.mkdir(parents=True, exist_ok=True)
-        rng = np.random.default_rng([SEED, number])
+        rng = np.random.default_rng(SEED)
         config = config_json(sizes)
         ids = rng.integers(0, config["vocab_size"], LENGTH)
         write_model(directory, rng, config)
         model = read_model(directory)
         tensors = goldens(model, ids)
         assert_sound(tensors)
+        assert_exact(tensors, goldens(read_model(directory, torch.float64), ids))
         assert_every_tensor_counts(model, tensors)
         write_tensors(directory / "golden.safetensors", tensors)
         for file in directory.iterdir():

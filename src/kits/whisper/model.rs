@@ -163,14 +163,19 @@ impl<B: Backend> Encoder<B> {
     }
 
     fn forward(&self, b: &B, mel: &B::Tensor) -> Result<B::Tensor> {
-        let x = self.conv1.forward(b, mel, Activation::GeluErf)?;
-        let x = self.conv2.forward(b, &x, Activation::GeluErf)?;
-        let mut x = b.add(&x, &self.positional_embedding)?;
+        let mut x = self.embed(b, mel)?;
         let mut kv = b.kv_cache(1, self.n_audio_ctx, self.n_audio_state)?;
         for block in &self.blocks {
             x = block.forward(b, x, &mut kv)?;
         }
         self.ln_post.forward(b, &x)
+    }
+
+    /// `mel` `[1, 2 · n_audio_ctx, n_mels]` in, `[1, n_audio_ctx, n_audio_state]` with positions out.
+    fn embed(&self, b: &B, mel: &B::Tensor) -> Result<B::Tensor> {
+        let x = self.conv1.forward(b, mel, Activation::GeluErf)?;
+        let x = self.conv2.forward(b, &x, Activation::GeluErf)?;
+        b.add(&x, &self.positional_embedding)
     }
 }
 
@@ -262,17 +267,23 @@ impl<B: Backend> Decoder<B> {
         first: usize,
     ) -> Result<B::Tensor> {
         let new = tokens.len() / state.batch;
-        let positions = b.positions(&self.positional_embedding, state.len, state.len + new)?;
-        let mut x = b.add(
-            &b.embed(&self.token_embedding, tokens, state.batch)?,
-            &positions,
-        )?;
+        let mut x = self.embed(b, tokens, state)?;
         for ((block, kv), cross_kv) in self.blocks.iter().zip(&mut state.kv).zip(cross_kv) {
             x = block.forward(b, x, kv, cross_kv)?;
         }
         state.len += new;
         let x = self.ln.forward(b, &b.positions(&x, first, new)?)?;
         b.linear(&x, &self.token_embedding, None, Activation::Identity)
+    }
+
+    /// `tokens` `[batch, new]` in, `[batch, new, n_text_state]` with the positions that follow `state` out.
+    fn embed(&self, b: &B, tokens: &[u32], state: &TextState<B>) -> Result<B::Tensor> {
+        let x = b.embed(&self.token_embedding, tokens, state.batch)?;
+        let new = tokens.len() / state.batch;
+        b.add(
+            &x,
+            &b.positions(&self.positional_embedding, state.len, state.len + new)?,
+        )
     }
 }
 
@@ -410,3 +421,6 @@ impl<B: Backend> Mlp<B> {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

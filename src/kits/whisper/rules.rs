@@ -93,3 +93,121 @@ pub(super) fn log_sum_exp(x: &[f32]) -> f64 {
     let sum: f64 = x.iter().map(|&x| f64::from((x - highest).exp())).sum();
     f64::from(highest) + sum.ln()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Vocabulary;
+
+    const N_VOCAB: usize = 51_864;
+
+    fn tokenizer() -> Tokenizer {
+        let ranks = include_str!("../../../assets/whisper/gpt2.tiktoken");
+        Tokenizer::new(Vocabulary::from_rank_file(ranks).unwrap(), N_VOCAB, false).unwrap()
+    }
+
+    /// Which of `ids` may come after `written`, when text is likelier than timestamps.
+    fn allowed(written: &[u32], ids: &[u32]) -> Vec<u32> {
+        let tokenizer = tokenizer();
+        let mut logits = vec![0.0; N_VOCAB];
+        logits[..tokenizer.eot() as usize + 1].fill(20.0);
+        Rules::new(&tokenizer).apply(&mut logits, written);
+        ids.iter()
+            .copied()
+            .filter(|&id| logits[id as usize] > f32::NEG_INFINITY)
+            .collect()
+    }
+
+    #[test]
+    fn timestamps_come_in_pairs_and_do_not_decrease() {
+        let tokenizer = tokenizer();
+        let (eot, time) = (tokenizer.eot(), |steps: u32| {
+            tokenizer.timestamp_begin() + steps
+        });
+        let (word, other) = (1000, 2000);
+        let ids = [
+            word,
+            eot,
+            time(0),
+            time(10),
+            time(11),
+            time(50),
+            time(51),
+            time(1500),
+        ];
+        let cases: [(&str, Vec<u32>, Vec<u32>); 6] = [
+            (
+                "a text begins with a timestamp of at most one second",
+                vec![],
+                vec![time(0), time(10), time(11), time(50)],
+            ),
+            (
+                "an opened segment has text",
+                vec![time(10)],
+                vec![word, eot],
+            ),
+            (
+                "text may go on, or end later than it began",
+                vec![time(10), word],
+                vec![word, eot, time(11), time(50), time(51), time(1500)],
+            ),
+            (
+                "what ends is followed by what begins, or by nothing",
+                vec![time(0), word, time(10)],
+                vec![eot, time(10), time(11), time(50), time(51), time(1500)],
+            ),
+            (
+                "after a pair comes text",
+                vec![time(0), word, time(10), time(10)],
+                vec![word, eot],
+            ),
+            (
+                "and that ends later than the pair",
+                vec![time(0), word, time(10), time(10), other],
+                vec![word, eot, time(11), time(50), time(51), time(1500)],
+            ),
+        ];
+        for (rule, written, expected) in cases {
+            assert_eq!(allowed(&written, &ids), expected, "{rule}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_spoken_never_comes() {
+        let tokenizer = tokenizer();
+        let mut never = tokenizer.non_speech();
+        never.extend([
+            tokenizer.sot(),
+            tokenizer.no_speech(),
+            tokenizer.no_timestamps(),
+            tokenizer.translate(),
+        ]);
+        assert_eq!(
+            allowed(&[tokenizer.timestamp_begin(), 1000], &never),
+            [0u32; 0]
+        );
+    }
+
+    #[test]
+    fn timestamps_that_are_likelier_together_than_any_text_win() {
+        let tokenizer = tokenizer();
+        let written = [tokenizer.timestamp_begin(), 1000];
+        let mut logits = vec![0.0; N_VOCAB];
+        logits[1000] = 5.0; // less than ln 1500 = 7.3, which the timestamps add up to
+        Rules::new(&tokenizer).apply(&mut logits, &written);
+        assert_eq!(logits[1000], f32::NEG_INFINITY);
+        let mut logits = vec![0.0; N_VOCAB];
+        logits[1000] = 8.0;
+        Rules::new(&tokenizer).apply(&mut logits, &written);
+        assert_eq!(logits[1000], 8.0);
+    }
+
+    #[test]
+    fn log_sum_exp_survives_large_and_forbidden_values() {
+        assert_eq!(log_sum_exp(&[f32::NEG_INFINITY; 3]), f64::NEG_INFINITY);
+        assert!(
+            (log_sum_exp(&[1000.0, 1000.0, f32::NEG_INFINITY]) - 1000.0 - 2f64.ln()).abs() < 1e-9
+        );
+        assert!(log_sum_exp(&[0.0, f32::NAN]).is_nan());
+    }
+}

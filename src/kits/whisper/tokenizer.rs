@@ -171,3 +171,146 @@ impl Tokenizer {
         ids
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Each vocabulary of the goldens, with what openai-whisper says of it.
+    fn goldens() -> Vec<(Tokenizer, Value)> {
+        let golden: Value =
+            serde_json::from_str(include_str!("../../../tests/golden/tokenizer.json")).unwrap();
+        ["gpt2", "multilingual_99", "multilingual_100"]
+            .map(|name| {
+                let golden = golden[name].clone();
+                let multilingual = golden["multilingual"].as_bool().unwrap();
+                let ranks = if multilingual {
+                    include_str!("../../../assets/whisper/multilingual.tiktoken")
+                } else {
+                    include_str!("../../../assets/whisper/gpt2.tiktoken")
+                };
+                let n_vocab = golden["vocabulary"].as_u64().unwrap() as usize;
+                (
+                    Tokenizer::new(
+                        Vocabulary::from_rank_file(ranks).unwrap(),
+                        n_vocab,
+                        multilingual,
+                    )
+                    .unwrap(),
+                    golden,
+                )
+            })
+            .into()
+    }
+
+    fn ids(value: &Value) -> Vec<u32> {
+        value
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|id| id.as_u64().unwrap() as u32)
+            .collect()
+    }
+
+    #[test]
+    fn special_tokens_are_the_reference_s() {
+        for (tokenizer, golden) in goldens() {
+            let special = [
+                ("eot", tokenizer.eot()),
+                ("sot", tokenizer.sot()),
+                ("translate", tokenizer.translate()),
+                ("transcribe", tokenizer.transcribe()),
+                ("sot_lm", tokenizer.sot_lm()),
+                ("sot_prev", tokenizer.sot_prev()),
+                ("no_speech", tokenizer.no_speech()),
+                ("no_timestamps", tokenizer.no_timestamps()),
+                ("timestamp_begin", tokenizer.timestamp_begin()),
+            ];
+            for (name, id) in special {
+                assert_eq!(golden["special"][name], id, "{name}");
+            }
+            for (i, (code, _)) in language::ALL.iter().take(tokenizer.n_languages).enumerate() {
+                assert_eq!(
+                    golden["languages"][code],
+                    tokenizer.languages().start + i as u32,
+                    "{code}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn suppressed_tokens_are_the_reference_s() {
+        for (tokenizer, golden) in goldens() {
+            assert_eq!(tokenizer.non_speech(), ids(&golden["non_speech_tokens"]));
+        }
+    }
+
+    #[test]
+    fn a_transcript_begins_as_the_reference_s() {
+        for (tokenizer, golden) in goldens() {
+            if !tokenizer.is_multilingual() {
+                let start = tokenizer
+                    .sot_sequence(language::ENGLISH, Task::Transcribe)
+                    .unwrap();
+                assert_eq!(start, ids(&golden["sot_sequence"]));
+            }
+            for start in golden["sot_sequences"].as_array().into_iter().flatten() {
+                let code = start["language"].as_str().unwrap();
+                let task = if start["task"] == "translate" {
+                    Task::Translate
+                } else {
+                    Task::Transcribe
+                };
+                assert_eq!(
+                    tokenizer.sot_sequence(code, task).unwrap(),
+                    ids(&start["sequence"]),
+                    "{code}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn ids_become_the_reference_s_text() {
+        for (tokenizer, golden) in goldens() {
+            for key in ["texts", "cut_characters"] {
+                for case in golden[key].as_array().unwrap() {
+                    assert_eq!(
+                        tokenizer.decode(&ids(&case["ids"])),
+                        case["text"].as_str().unwrap()
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_language_that_the_model_lacks_is_refused_by_name() {
+        let [(english, _), (multilingual, _), _] = <[_; 3]>::try_from(goldens()).unwrap();
+        for (tokenizer, code) in [
+            (&english, "de"),
+            (&multilingual, "yue"),
+            (&multilingual, "xx"),
+        ] {
+            let error = tokenizer
+                .sot_sequence(code, Task::Transcribe)
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(code), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_vocabulary_of_another_size_is_refused_with_both_numbers() {
+        let vocabulary = || Vocabulary::from_rank_file("YQ== 0\n").unwrap();
+        for n_vocab in [0, 51_864, usize::MAX] {
+            assert!(matches!(
+                Tokenizer::new(vocabulary(), n_vocab, false),
+                Err(Error::VocabularySize { vocabulary: 1, .. })
+            ));
+        }
+    }
+}

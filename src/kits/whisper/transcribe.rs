@@ -353,3 +353,101 @@ fn cut(
     };
     (segments, advance)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Vocabulary;
+
+    fn tokenizer() -> Tokenizer {
+        let ranks = include_str!("../../../assets/whisper/gpt2.tiktoken");
+        Tokenizer::new(Vocabulary::from_rank_file(ranks).unwrap(), 51_864, false).unwrap()
+    }
+
+    /// Start, end and token count of each segment, and the frames to advance by.
+    fn cut_at(tokens: &[u32], seek: usize, size: usize) -> (Vec<(f64, f64, usize)>, usize) {
+        let decoded = Decoded {
+            tokens: tokens.to_vec(),
+            temperature: 0.0,
+            avg_logprob: -0.5,
+            no_speech_prob: 0.0,
+            compression_ratio: 1.0,
+        };
+        let (segments, advance) = cut(&decoded, &tokenizer(), seek, size);
+        (
+            segments
+                .iter()
+                .map(|segment| (segment.start, segment.end, segment.tokens.len()))
+                .collect(),
+            advance,
+        )
+    }
+
+    #[test]
+    fn a_window_is_cut_where_two_timestamps_meet() {
+        let time = |steps: u32| tokenizer().timestamp_begin() + steps;
+        let (word, other) = (1000, 2000);
+        struct Case {
+            what: &'static str,
+            tokens: Vec<u32>,
+            segments: Vec<(f64, f64, usize)>,
+            advance: usize,
+        }
+        let cases = [
+            Case {
+                what: "the text after the last pair is left to the next window",
+                tokens: vec![time(0), word, time(100), time(100), other],
+                segments: vec![(10.0, 12.0, 3)],
+                advance: 200,
+            },
+            Case {
+                what: "a lone timestamp at the end closes the window",
+                tokens: vec![time(0), word, time(100), time(150), other, time(200)],
+                segments: vec![(10.0, 12.0, 3), (13.0, 14.0, 3)],
+                advance: 2500,
+            },
+            Case {
+                what: "without a pair the whole window is one segment, up to the last timestamp",
+                tokens: vec![time(0), word, time(100)],
+                segments: vec![(10.0, 12.0, 3)],
+                advance: 2500,
+            },
+            Case {
+                what: "without any end the segment lasts as long as the window",
+                tokens: vec![time(0), word, other],
+                segments: vec![(10.0, 35.0, 3)],
+                advance: 2500,
+            },
+            Case {
+                what: "a segment of no length has no tokens",
+                tokens: vec![
+                    time(50),
+                    word,
+                    time(50),
+                    time(50),
+                    other,
+                    time(60),
+                    time(60),
+                ],
+                segments: vec![(11.0, 11.0, 0), (11.0, 11.2, 3)],
+                advance: 120,
+            },
+            Case {
+                what: "nothing said",
+                tokens: vec![],
+                segments: vec![(10.0, 35.0, 0)],
+                advance: 2500,
+            },
+        ];
+        for Case {
+            what,
+            tokens,
+            segments,
+            advance,
+        } in cases
+        {
+            let (found, advanced) = cut_at(&tokens, 1000, 2500);
+            assert_eq!((found, advanced), (segments, advance), "{what}");
+        }
+    }
+}
