@@ -7,9 +7,10 @@ use super::Globals;
 use super::error::Error;
 use super::exit::Exit;
 use super::json::line;
-use super::model;
 use super::out::Out;
 use super::table::{grouped, size, table};
+use crate::data;
+use crate::kits::whisper::{self, Dims};
 
 /// List the model geometries that are known by name
 #[derive(Debug, clap::Args)]
@@ -21,43 +22,69 @@ pub(crate) struct Args {
 
 /// A family of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kit {
+enum Kit {
     /// OpenAI's Whisper
     Whisper,
 }
 
 /// One geometry.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Prefab {
+struct Prefab {
     /// Family.
-    pub(crate) kit: String,
+    kit: String,
     /// Name within the family.
-    pub(crate) name: String,
+    name: String,
     /// Elements of all its tensors, a tied one once.
-    pub(crate) parameters: u64,
+    parameters: u64,
     /// Layers of the encoder.
-    pub(crate) encoder_layers: usize,
+    encoder_layers: usize,
     /// Layers of the decoder.
-    pub(crate) decoder_layers: usize,
+    decoder_layers: usize,
     /// Width of the residual stream.
-    pub(crate) width: usize,
+    width: usize,
     /// Attention heads a layer.
-    pub(crate) heads: usize,
+    heads: usize,
     /// Token ids.
-    pub(crate) vocab: usize,
+    vocab: usize,
     /// Size of the weights as 16-bit numbers.
-    pub(crate) f16_bytes: u64,
+    f16_bytes: u64,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit, Error> {
-    let prefabs = model::prefabs(args.kit)?;
+    let prefabs = prefabs(args.kit)?;
     out.data(&if globals.json {
         json(&prefabs)
     } else {
         text(&prefabs)
     })?;
     Ok(Exit::Done)
+}
+
+/// The geometries of `kit`, or of all, in the order of their tables.
+///
+/// # Errors
+/// A compiled-in table cannot be read.
+fn prefabs(kit: Option<Kit>) -> Result<Vec<Prefab>, Error> {
+    let (Some(Kit::Whisper) | None) = kit;
+    let factory = whisper::factory()?;
+    let describe = |prefab: &data::Prefab| {
+        let dims = Dims::from_prefab(prefab)?;
+        let elements = |(_, shape): &(String, Vec<usize>)| shape.iter().product::<usize>() as u64;
+        let parameters = whisper::tensors(&dims).iter().map(elements).sum();
+        Ok(Prefab {
+            kit: factory.kit().to_owned(),
+            name: prefab.name.clone(),
+            parameters,
+            encoder_layers: dims.n_audio_layer,
+            decoder_layers: dims.n_text_layer,
+            width: dims.n_text_state,
+            heads: dims.n_text_head,
+            vocab: dims.n_vocab,
+            f16_bytes: 2 * parameters,
+        })
+    };
+    factory.prefabs().map(describe).collect()
 }
 
 fn json(prefabs: &[Prefab]) -> String {

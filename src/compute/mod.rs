@@ -1,6 +1,6 @@
 //! Tensors become numbers.
 //!
-//! A model's forward pass is written once, against [`Backend`]. [`reference`] says what every operation means, in plain
+//! A model's forward pass is written once, against [`Backend`]. [`mod@reference`] says what every operation means, in plain
 //! loops; [`cpu`] is what runs. A backend's tensors are opaque to the models, so that they can live on a device.
 
 mod backend;

@@ -4,9 +4,6 @@ mod input;
 mod transcribe;
 mod whisper;
 
-pub(crate) use transcribe::{Event, Heard, Listener, Transcriber};
-pub(crate) use whisper::Task;
-
 use clap::Subcommand;
 
 use super::Globals;

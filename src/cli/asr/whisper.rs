@@ -1,5 +1,7 @@
 //! `pretrained asr whisper`: recordings to text, subtitles or JSON.
 
+mod load;
+
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -13,7 +15,6 @@ use crate::audio::Input;
 use crate::cli::Globals;
 use crate::cli::error::Error;
 use crate::cli::exit::Exit;
-use crate::cli::model;
 use crate::cli::out::Out;
 use crate::cli::output::{FileEntry, Format, Model, run_document};
 use crate::cli::stats::{self, Stats};
@@ -112,14 +113,14 @@ struct Plan {
 pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit, Error> {
     let started = Instant::now();
     let plan = Plan::new(args, globals, io::stdin().is_terminal())?;
-    let options = model::Options {
+    let options = load::Options {
         spec: args.model.as_deref(),
         cache_dir: globals.cache_dir.as_deref(),
         language: Some(args.language.as_str()).filter(|language| *language != "auto"),
         task: args.task,
         threads: plan.threads,
     };
-    let mut loaded = model::whisper(&options, out)?;
+    let mut loaded = load::load(&options, out)?;
     let load = started.elapsed();
     let run = transcribe(&plan.inputs, &plan.target, loaded.transcriber.as_mut(), out)?;
 

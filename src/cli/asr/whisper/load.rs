@@ -1,0 +1,174 @@
+//! From what was typed to a loaded model.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Instant;
+
+use super::Task;
+use crate::audio::{self, Input, LogMel, SAMPLE_RATE};
+use crate::cli::asr::transcribe::{Event, Heard, Listener, Transcriber};
+use crate::cli::error::Error;
+use crate::cli::inspect::Contents;
+use crate::cli::model::{prefab_name, roots};
+use crate::cli::out::Out;
+use crate::cli::output::Model;
+use crate::compute::Backend as _;
+use crate::compute::cpu::{Cpu, Isa};
+use crate::data::{PinnedCache, Spec};
+use crate::kits::whisper::{self, Dims, Package, language};
+
+/// The model of `asr whisper` when none is named.
+const DEFAULT_MODEL: &str = if cfg!(feature = "bundled-whisper") {
+    "bundled:tiny.en"
+} else {
+    "base"
+};
+
+/// What `asr whisper` asks of a model.
+pub(super) struct Options<'a> {
+    /// The model as typed; `None` takes the default.
+    pub(super) spec: Option<&'a str>,
+    /// Where models are looked for, when it is not the user's cache directory.
+    pub(super) cache_dir: Option<&'a Path>,
+    /// Language as typed; `None` detects it.
+    pub(super) language: Option<&'a str>,
+    /// What becomes of the language.
+    pub(super) task: Task,
+    /// Threads to compute with.
+    pub(super) threads: NonZeroUsize,
+}
+
+/// A model ready to transcribe.
+pub(super) struct Loaded {
+    /// The model at work.
+    pub(super) transcriber: Box<dyn Transcriber>,
+    /// What it is.
+    pub(super) model: Model,
+    /// Instruction set of the kernels in use.
+    pub(super) isa: String,
+}
+
+/// Finds and loads the model that `options` ask for. Says so on `out` when it is the default.
+///
+/// # Errors
+/// The model is not known or not here, its files are damaged, or it cannot do the language or the task.
+pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error> {
+    let language = options.language.map(parse_language).transpose()?;
+    let isa = Isa::choose(std::env::var("PRETRAINED_ISA").ok().as_deref())?;
+    if options.spec.is_none() && cfg!(feature = "bundled-whisper") {
+        out.note("using the built-in model tiny.en, English only; `-m base` is better and knows 99 languages");
+    }
+    let spec = options.spec.unwrap_or(DEFAULT_MODEL);
+    let factory = whisper::factory()?;
+    let roots = roots(options.cache_dir);
+    let plan = factory.resolve(&Spec::parse(spec, &roots)?)?.plan()?;
+    let files = PinnedCache::new(&roots).bring_local(&plan)?;
+    let package = plan.construct(&files)?;
+    check_task(&package.dims, language, options.task)?;
+    let precision = precision(&package);
+
+    let cpu = Cpu::new(isa, options.threads.get())?;
+    let model = Model {
+        spec: spec.to_owned(),
+        provider: plan.provider.clone(),
+        prefab: prefab_name(&plan, &package.dims)?,
+        digest: files
+            .get("weights")
+            .and_then(|file| file.digest)
+            .map(|digest| digest.to_string()),
+        precision,
+        device: cpu.device().to_owned(),
+    };
+    let options = whisper::Options {
+        language: language.map(str::to_owned),
+        task: match options.task {
+            Task::Transcribe => whisper::Task::Transcribe,
+            Task::Translate => whisper::Task::Translate,
+        },
+        ..whisper::Options::default()
+    };
+    let transcriber = whisper::Transcriber::load(cpu, package)?;
+    Ok(Loaded {
+        transcriber: Box::new(OnCpu {
+            transcriber,
+            options,
+        }),
+        model,
+        isa: isa.name().to_owned(),
+    })
+}
+
+fn parse_language(text: &str) -> Result<&'static str, Error> {
+    language::parse(text).ok_or_else(|| {
+        Error::usage(
+            format!("no language `{text}`"),
+            "give a code such as `de`, an English name, or `auto`",
+        )
+    })
+}
+
+/// Refuses what an English-only model cannot do.
+fn check_task(dims: &Dims, language: Option<&str>, task: Task) -> Result<(), Error> {
+    if dims.is_multilingual() {
+        return Ok(());
+    }
+    let cannot = match (language, task) {
+        (Some(code), _) if code != language::ENGLISH => {
+            format!(
+                "this model knows only English, not {}",
+                language::name(code).unwrap_or(code)
+            )
+        }
+        (_, Task::Translate) => "this model knows only English and cannot translate".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(Error::usage(cannot, "`-m base` knows 99 languages"))
+}
+
+/// The number format of most weights.
+fn precision(package: &Package) -> String {
+    Contents::of(&*package.checkpoint)
+        .main_dtype()
+        .map_or_else(|| "none".to_owned(), str::to_lowercase)
+}
+
+/// Whisper on the CPU, as the loop over inputs sees it.
+struct OnCpu {
+    transcriber: whisper::Transcriber<Cpu>,
+    options: whisper::Options,
+}
+
+impl Transcriber for OnCpu {
+    fn transcribe(&mut self, input: &Input, listener: Listener<'_>) -> Result<Heard, Error> {
+        let started = Instant::now();
+        let mut samples = audio::open(input)?;
+        let mut mel = LogMel::new(self.transcriber.dims().n_mels);
+        let mut heard = 0;
+        while let Some(block) = samples.next_block()? {
+            heard += block.len();
+            mel.push(block).map_err(whisper::Error::Features)?;
+        }
+        let features = mel.finish().map_err(whisper::Error::Features)?;
+        let duration_secs = heard as f64 / f64::from(SAMPLE_RATE);
+        let read = started.elapsed();
+
+        let damage = samples.damage();
+        if !damage.is_none() {
+            let _ = listener(Event::Warning(&damage.to_string())); // a warning cannot break off
+        }
+        let _ = listener(Event::Length(duration_secs));
+        let on_segment: whisper::OnSegment<'_> = &mut |segment| listener(Event::Segment(segment));
+        let cpu = self.transcriber.backend();
+        let (mut transcript, effort) = cpu.enter(|| {
+            self.transcriber
+                .transcribe(&features, &self.options, on_segment)
+        })?;
+        transcript.duration_secs = duration_secs;
+        Ok(Heard {
+            transcript,
+            read,
+            encode: effort.encode,
+            decode: effort.decode,
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! `pretrained inspect`: what a model is, without running it.
+
+mod contents;
+mod report;
+
+use std::path::Path;
+
+pub(crate) use self::contents::Contents;
+use self::report::{File, Report};
+use super::Globals;
+use super::error::Error;
+use super::exit::Exit;
+use super::model::{prefab_name, roots};
+use super::out::Out;
+use crate::checkpoint;
+use crate::data::{self, LocalFiles, PinnedCache, Spec};
+use crate::kits::whisper::{self, Dims};
+
+/// Show what a model is: geometry, parameters, tensors, digests
+///
+/// Its tensors are compared with those that its geometry asks for; a difference is exit code 8.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A model's name, a file of weights, or a directory
+    #[arg(value_name = "SPEC")]
+    spec: String,
+
+    /// List every tensor
+    #[arg(long)]
+    tensors: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit, Error> {
+    let mut report = inspect(&args.spec, globals.cache_dir.as_deref())?;
+    if !args.tensors {
+        report.contents.tensors.clear();
+    }
+    out.data(&if globals.json {
+        report.json()
+    } else {
+        report.text()
+    })?;
+    match report.differences {
+        Some(differences) if !differences.is_empty() => Err(Error::Differs {
+            spec: report.spec,
+            prefab: report.prefab.unwrap_or_else(|| "geometry".to_owned()),
+            differences: differences.len(),
+        }),
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// What is known of the model `spec`.
+///
+/// # Errors
+/// The model is not known or not here, or its files are damaged.
+fn inspect(spec: &str, cache_dir: Option<&Path>) -> Result<Report, Error> {
+    let roots = roots(cache_dir);
+    let parsed = Spec::parse(spec, &roots)?;
+    let factory = whisper::factory()?;
+    let found = factory.resolve(&parsed).and_then(data::DeferredModel::plan);
+    let plan = match (found, &parsed) {
+        // Weights of another family, or without what belongs to them, are still tensors.
+        (
+            Err(data::Error::Unsupported { .. } | data::Error::Incomplete { .. }),
+            Spec::Path(path),
+        ) => {
+            return inspect_file(spec, path);
+        }
+        (found, _) => found?,
+    };
+    let files = PinnedCache::new(&roots).bring_local(&plan)?;
+    let package = match (plan.construct(&files), &parsed) {
+        (Err(whisper::Error::Config { .. }), Spec::Path(path)) if path.is_file() => {
+            return inspect_file(spec, path);
+        }
+        (package, _) => package?,
+    };
+    files.verify()?;
+    let expected = whisper::tensors(&package.dims);
+    let mut differences =
+        Contents::of(&whisper::with_openai_names(&*package.checkpoint)).differences(&expected);
+    differences.retain(|difference| !difference.is_extra(whisper::is_companion));
+    Ok(Report {
+        spec: spec.to_owned(),
+        row: plan
+            .row
+            .as_ref()
+            .zip(plan.provider.as_ref())
+            .map(|(row, provider)| format!("{provider}:{}", row.short_name())),
+        licence: plan.row.as_ref().map(|row| row.license.clone()),
+        kit: Some(factory.kit().to_owned()),
+        prefab: prefab_name(&plan, &package.dims)?,
+        geometry: geometry(&package.dims),
+        files: described(&files)?,
+        contents: Contents::of(&*package.checkpoint),
+        differences: Some(differences),
+    })
+}
+
+/// What is known of a file of weights of no known family.
+fn inspect_file(spec: &str, path: &Path) -> Result<Report, Error> {
+    let checkpoint = checkpoint::open(path)?;
+    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let sha256 = data::Sha256::of_file(path)
+        .map_err(|source| data::Error::Io {
+            path: path.to_owned(),
+            source,
+        })?
+        .to_string();
+    Ok(Report {
+        spec: spec.to_owned(),
+        files: vec![File {
+            path: path.display().to_string(),
+            bytes,
+            sha256,
+        }],
+        contents: Contents::of(&*checkpoint),
+        ..Report::default()
+    })
+}
+
+fn described(files: &LocalFiles) -> Result<Vec<File>, Error> {
+    let describe = |file: &data::LocalFile| {
+        let (path, bytes) = match &file.content {
+            data::Content::Path(path) => (
+                path.display().to_string(),
+                std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
+            ),
+            data::Content::Bytes(bytes) => (
+                format!("{} (in this binary)", file.file),
+                bytes.len() as u64,
+            ),
+        };
+        Ok(File {
+            path,
+            bytes,
+            sha256: file.compute_digest()?.to_string(),
+        })
+    };
+    files.iter().map(describe).collect()
+}
+
+fn geometry(dims: &Dims) -> serde_json::Map<String, serde_json::Value> {
+    match serde_json::to_value(dims) {
+        Ok(serde_json::Value::Object(map)) => map,
+        _ => serde_json::Map::new(),
+    }
+}
