@@ -201,10 +201,14 @@ fn choose(logits: &[f32], temperature: f32, rng: &mut fastrand::Rng) -> u32 {
     if temperature == 0.0 {
         return likeliest as u32;
     }
-    let weight = |logit: f32| f64::from((logit - logits[likeliest]) / temperature).exp();
-    let mut rest = rng.f64() * logits.iter().map(|&logit| weight(logit)).sum::<f64>();
-    for (id, &logit) in logits.iter().enumerate() {
-        rest -= weight(logit);
+    let highest = logits[likeliest];
+    let weights: Vec<f32> = logits
+        .iter()
+        .map(|logit| ((logit - highest) / temperature).exp())
+        .collect();
+    let mut rest = rng.f64() * weights.iter().copied().map(f64::from).sum::<f64>();
+    for (id, &weight) in weights.iter().enumerate() {
+        rest -= f64::from(weight);
         if rest < 0.0 {
             return id as u32;
         }
