@@ -21,7 +21,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
 
     $completions = @(switch ($command) {
         'pretrained' {
-            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Look for models there [default: the user''s cache directory]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Look for models in DIR/pretrained, not in the user''s cache directory [env: PRETRAINED_CACHE_DIR]')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Write one JSON document, and errors as JSON too')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
@@ -35,7 +35,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             break
         }
         'pretrained;asr' {
-            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Look for models there [default: the user''s cache directory]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Look for models in DIR/pretrained, not in the user''s cache directory [env: PRETRAINED_CACHE_DIR]')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Write one JSON document, and errors as JSON too')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
@@ -45,20 +45,20 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             break
         }
         'pretrained;asr;whisper' {
-            [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'Model: a name, a `.pt` or safetensors file, or a directory [default: tiny.en, which is built in, or base where it is not]')
-            [CompletionResult]::new('--model', '--model', [CompletionResultType]::ParameterName, 'Model: a name, a `.pt` or safetensors file, or a directory [default: tiny.en, which is built in, or base where it is not]')
+            [CompletionResult]::new('-m', '-m', [CompletionResultType]::ParameterName, 'Model: a name, a `.pt` or safetensors file, or a directory [default: bundled:tiny.en, which is built in; base in a build without it]')
+            [CompletionResult]::new('--model', '--model', [CompletionResultType]::ParameterName, 'Model: a name, a `.pt` or safetensors file, or a directory [default: bundled:tiny.en, which is built in; base in a build without it]')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Language that is spoken, as a code or an English name; `auto` detects it')
             [CompletionResult]::new('--language', '--language', [CompletionResultType]::ParameterName, 'Language that is spoken, as a code or an English name; `auto` detects it')
             [CompletionResult]::new('--task', '--task', [CompletionResultType]::ParameterName, 'Keep the language, or put it into English')
-            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Output formats; more than one needs --output-dir [default: txt]')
-            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Output formats; more than one needs --output-dir [default: txt]')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Output formats, as `srt,json`; more than one needs --output-dir [default: txt]')
+            [CompletionResult]::new('--format', '--format', [CompletionResultType]::ParameterName, 'Output formats, as `srt,json`; more than one needs --output-dir [default: txt]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write one file an input and format there, named after the input, not to stdout')
             [CompletionResult]::new('--output-dir', '--output-dir', [CompletionResultType]::ParameterName, 'Write one file an input and format there, named after the input, not to stdout')
             [CompletionResult]::new('--device', '--device', [CompletionResultType]::ParameterName, 'Where to compute')
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Threads to compute with [default: as many as the processor runs at once]')
             [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'Threads to compute with [default: as many as the processor runs at once]')
             [CompletionResult]::new('--stats', '--stats', [CompletionResultType]::ParameterName, 'Say at the end, on stderr, where time and memory went')
-            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Look for models there [default: the user''s cache directory]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Look for models in DIR/pretrained, not in the user''s cache directory [env: PRETRAINED_CACHE_DIR]')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Write one JSON document, and errors as JSON too')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
@@ -67,7 +67,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             break
         }
         'pretrained;prefabs' {
-            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Look for models there [default: the user''s cache directory]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Look for models in DIR/pretrained, not in the user''s cache directory [env: PRETRAINED_CACHE_DIR]')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Write one JSON document, and errors as JSON too')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
@@ -76,7 +76,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             break
         }
         'pretrained;inspect' {
-            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Look for models there [default: the user''s cache directory]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Look for models in DIR/pretrained, not in the user''s cache directory [env: PRETRAINED_CACHE_DIR]')
             [CompletionResult]::new('--tensors', '--tensors', [CompletionResultType]::ParameterName, 'List every tensor')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Write one JSON document, and errors as JSON too')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Keep stderr for errors')

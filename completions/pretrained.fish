@@ -24,7 +24,7 @@ function __fish_pretrained_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c pretrained -n "__fish_pretrained_needs_command" -l cache-dir -d 'Look for models there [default: the user\'s cache directory]' -r -F
+complete -c pretrained -n "__fish_pretrained_needs_command" -l cache-dir -d 'Look for models in DIR/pretrained, not in the user\'s cache directory [env: PRETRAINED_CACHE_DIR]' -r -f -a "(__fish_complete_directories)"
 complete -c pretrained -n "__fish_pretrained_needs_command" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_needs_command" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -32,33 +32,33 @@ complete -c pretrained -n "__fish_pretrained_needs_command" -s V -l version -d '
 complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "asr" -d 'Turn speech into text'
 complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "prefabs" -d 'List the model geometries that are known by name'
 complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "inspect" -d 'Show what a model is: geometry, parameters, tensors, digests'
-complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -l cache-dir -d 'Look for models there [default: the user\'s cache directory]' -r -F
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -l cache-dir -d 'Look for models in DIR/pretrained, not in the user\'s cache directory [env: PRETRAINED_CACHE_DIR]' -r -f -a "(__fish_complete_directories)"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -s h -l help -d 'Print help'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -f -a "whisper" -d 'Transcribe speech with OpenAI\'s Whisper'
-complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s m -l model -d 'Model: a name, a `.pt` or safetensors file, or a directory [default: tiny.en, which is built in, or base where it is not]' -r
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s m -l model -d 'Model: a name, a `.pt` or safetensors file, or a directory [default: bundled:tiny.en, which is built in; base in a build without it]' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s l -l language -d 'Language that is spoken, as a code or an English name; `auto` detects it' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l task -d 'Keep the language, or put it into English' -r -f -a "transcribe\t'Text in the language that is spoken'
 translate\t'Text in English'"
-complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s f -l format -d 'Output formats; more than one needs --output-dir [default: txt]' -r -f -a "txt\t'One segment a line, no times'
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s f -l format -d 'Output formats, as `srt,json`; more than one needs --output-dir [default: txt]' -r -f -a "txt\t'One segment a line, no times'
 srt\t'SubRip subtitles'
 vtt\t'WebVTT subtitles'
 json\t'Segments with times, tokens and scores'"
-complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s o -l output-dir -d 'Write one file an input and format there, named after the input, not to stdout' -r -F
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s o -l output-dir -d 'Write one file an input and format there, named after the input, not to stdout' -r -f -a "(__fish_complete_directories)"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l device -d 'Where to compute' -r -f -a "cpu\t'The processor'"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s t -l threads -d 'Threads to compute with [default: as many as the processor runs at once]' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l stats -d 'Say at the end, on stderr, where time and memory went' -r -f -a "text\t'One line for people'
 json\t'One line of JSON'"
-complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l cache-dir -d 'Look for models there [default: the user\'s cache directory]' -r -F
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l cache-dir -d 'Look for models in DIR/pretrained, not in the user\'s cache directory [env: PRETRAINED_CACHE_DIR]' -r -f -a "(__fish_complete_directories)"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -l cache-dir -d 'Look for models there [default: the user\'s cache directory]' -r -F
+complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -l cache-dir -d 'Look for models in DIR/pretrained, not in the user\'s cache directory [env: PRETRAINED_CACHE_DIR]' -r -f -a "(__fish_complete_directories)"
 complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l cache-dir -d 'Look for models there [default: the user\'s cache directory]' -r -F
+complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l cache-dir -d 'Look for models in DIR/pretrained, not in the user\'s cache directory [env: PRETRAINED_CACHE_DIR]' -r -f -a "(__fish_complete_directories)"
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l tensors -d 'List every tensor'
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -s q -l quiet -d 'Keep stderr for errors'

@@ -241,12 +241,7 @@ mod tests {
         assert!(matches!(open(dir.path().to_path_buf()), Error::Directory));
         let empty = dir.path().join("empty.wav");
         File::create(&empty).unwrap();
-        let error = open(empty.clone());
-        assert!(matches!(error, Error::Empty));
-        assert_eq!(
-            error.to_string(),
-            format!("empty file `{}`", empty.display())
-        );
+        assert!(matches!(open(empty), Error::Empty));
         assert_eq!(Input::from_arg("-"), Input::Stdin);
     }
 }

@@ -430,42 +430,42 @@ fn what_is_no_audio_is_named() {
         (
             "text",
             b"hello, world\n".repeat(50),
-            "`test` has no known audio container: it looks like text",
+            "no known audio container: it looks like text",
         ),
         (
             "picture",
             b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec(),
-            "`test` has no known audio container: it looks like a PNG picture",
+            "no known audio container: it looks like a PNG picture",
         ),
         (
             "noise",
             vec![0x55; 5000],
-            "`test` has no known audio container: it looks like text",
+            "no known audio container: it looks like text",
         ),
         (
             "zeros",
             vec![0; 5000],
-            "`test` has no known audio container: it looks like unknown data",
+            "no known audio container: it looks like unknown data",
         ),
         (
             "ac3",
             bytes("ac3.mp4"),
-            "`test` (MP4) holds AC-3, a codec that is not supported",
+            "MP4 holds AC-3, a codec that is not supported",
         ),
         (
             "asf",
             bytes("wma.asf"),
-            "`test` is Windows Media (ASF), a container that is not supported",
+            "Windows Media (ASF) is a container that is not supported",
         ),
         (
             "video",
             bytes("video.mp4"),
-            "no audio track in `test` (MP4)",
+            "no audio track in the MP4 container",
         ),
         (
             "header only",
             bytes("s16.wav")[..30].to_vec(),
-            "nothing in `test` (WAV) can be decoded",
+            "cannot decode: nothing in the WAV container is readable",
         ),
     ];
     for (name, file, expected) in cases {

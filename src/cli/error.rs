@@ -225,7 +225,8 @@ fn whisper_exit(error: &whisper::Error) -> Exit {
         E::Checkpoint(error) | E::Load(nn::Error::Checkpoint(error)) => checkpoint_exit(error),
         E::Backend(error) | E::Load(nn::Error::Backend(error)) => compute_exit(error),
         E::Load(nn::Error::Shape { .. }) => Exit::CheckFailed,
-        E::Config { .. }
+        E::ModelType { .. }
+        | E::Config { .. }
         | E::VocabularySize { .. }
         | E::Vocabulary(_)
         | E::NotANumber

@@ -20,7 +20,7 @@ pub enum Exit {
     Device = 7,
     /// A digest or a shape is not what it should be.
     CheckFailed = 8,
-    /// Some of several inputs failed; the rest are done.
+    /// Of several inputs some or all failed; the rest are done.
     Partial = 9,
     /// The only input cannot be read as what it should be.
     BadInput = 11,

@@ -55,11 +55,12 @@ struct Globals {
     #[arg(short, long, global = true, help_heading = "Global options")]
     quiet: bool,
 
-    /// Look for models there [default: the user's cache directory]
+    /// Look for models in DIR/pretrained, not in the user's cache directory [env: PRETRAINED_CACHE_DIR]
     #[arg(
         long,
         global = true,
         value_name = "DIR",
+        value_hint = clap::ValueHint::DirPath,
         help_heading = "Global options"
     )]
     cache_dir: Option<PathBuf>,
@@ -83,7 +84,7 @@ Exit codes:
    4  a known model whose files are not on this machine
    7  a device is missing or out of memory
    8  a digest or a shape is not what it should be
-   9  some of several inputs failed, the rest are done
+   9  of several inputs some or all failed, the rest are done
   11  the only input cannot be read
   12  a model lacks a part, or is of a kind that is not supported";
 

@@ -61,7 +61,7 @@ impl Stats {
             format!("; peak memory {:.0} MB", bytes as f64 / 1e6)
         });
         format!(
-            "{} of audio in {}{speed}: load {}, read {}, encode {}, decode {}; {} tokens{memory}; {} threads, {}, {}",
+            "{} of audio in {}{speed}: load {}, read {}, encode {}, decode {}; {} tokens{memory}; {}, {}, {}",
             secs(self.audio_s),
             secs(self.wall_s),
             secs(self.load_s),
@@ -69,7 +69,11 @@ impl Stats {
             secs(self.encode_s),
             secs(self.decode_s),
             self.tokens,
-            self.threads,
+            if self.threads == 1 {
+                "1 thread".to_owned()
+            } else {
+                format!("{} threads", self.threads)
+            },
             self.isa,
             self.device,
         )

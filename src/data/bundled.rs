@@ -1,22 +1,19 @@
 use bytes::Bytes;
 
-use super::{Defect, Error, Linked, Manifest, Prefab, Provider, Row, Source};
+use super::{Defect, Error, Linked, Manifest, Source};
 
-/// Models whose bytes are linked into the binary.
-///
-/// The bytes are used in place and never written to disk; the pinned cache checks them against their digest when it
-/// brings them local.
-#[derive(Clone, Debug)]
-pub struct Bundled(Manifest);
+/// The prefix that chooses models whose bytes are linked into the binary.
+const NAME: &str = "bundled";
 
-impl Bundled {
-    /// The prefix that chooses this provider.
-    pub const NAME: &str = "bundled";
-
-    /// Joins a table of rows with the `linked` bytes, each under the `file` of the resource that it is.
+impl Manifest {
+    /// The provider of models whose bytes are linked into the binary, `bundled`: a table of rows joined with the `linked`
+    /// bytes, each under the `file` of the resource that it is.
+    ///
+    /// The bytes are used in place and never written to disk; the pinned cache checks them against their digest when it
+    /// brings them local.
     ///
     /// ```
-    /// # use pretrained::data::{Bundled, Provider};
+    /// # use pretrained::data::{Manifest, Provider};
     /// let table = r#"
     ///     schema = 1
     ///     kit = "whisper"
@@ -32,17 +29,17 @@ impl Bundled {
     ///     namespace = "bundled"
     ///     sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     /// "#;
-    /// let bundled = Bundled::new(table, &[("tiny.en-q8.safetensors", b"abc")])?;
+    /// let bundled = Manifest::bundled(table, &[("tiny.en-q8.safetensors", b"abc")])?;
     /// assert!(bundled.get("tiny.en")?.is_some());
     /// # Ok::<(), pretrained::data::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Manifest`] as [`Manifest::parse`], or when a resource has no bytes or bytes have no resource.
-    pub fn new(table: &str, linked: &[(&str, &'static [u8])]) -> Result<Self, Error> {
-        let mut manifest = Manifest::parse(Self::NAME, table)?;
+    pub fn bundled(table: &str, linked: &[(&str, &'static [u8])]) -> Result<Self, Error> {
+        let mut manifest = Manifest::parse(NAME, table)?;
         let defective = |defect| Error::Manifest {
-            table: Self::NAME.to_owned(),
+            table: NAME.to_owned(),
             line: 1,
             defect,
         };
@@ -68,32 +65,15 @@ impl Bundled {
             Some(((file, _), _)) => Err(defective(Defect::UnusedBytes {
                 file: (*file).to_owned(),
             })),
-            None => Ok(Self(manifest)),
+            None => Ok(manifest),
         }
-    }
-}
-
-impl Provider for Bundled {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
-    fn get(&self, reference: &str) -> Result<Option<Row>, Error> {
-        Ok(self.0.row(reference).cloned())
-    }
-
-    fn rows(&self) -> &[Row] {
-        &self.0.rows
-    }
-
-    fn prefabs(&self) -> &[Prefab] {
-        &self.0.prefabs
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Provider as _;
 
     const TABLE: &str = r#"schema = 1
 kit = "whisper"
@@ -113,7 +93,7 @@ sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     #[test]
     fn bytes_are_shared_not_copied() {
         static BYTES: &[u8] = b"abc";
-        let bundled = Bundled::new(TABLE, &[("a.safetensors", BYTES)]).unwrap();
+        let bundled = Manifest::bundled(TABLE, &[("a.safetensors", BYTES)]).unwrap();
         let row = bundled.get("tiny.en").unwrap().unwrap();
         let weights = row.resources.get("weights").unwrap();
         let [Source::Linked(Linked(bytes))] = weights.sources.as_slice() else {
@@ -125,7 +105,7 @@ sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
     #[test]
     fn rows_and_bytes_must_match() {
-        let defect = |linked: &[(&str, &'static [u8])]| match Bundled::new(TABLE, linked) {
+        let defect = |linked: &[(&str, &'static [u8])]| match Manifest::bundled(TABLE, linked) {
             Err(Error::Manifest { defect, .. }) => defect,
             other => panic!("{other:?}"),
         };

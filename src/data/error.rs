@@ -228,12 +228,10 @@ impl NotCached {
     fn hint(&self) -> String {
         let mut hint = String::new();
         if !self.instead.is_empty() {
-            let specs: Vec<_> = self
-                .instead
-                .iter()
-                .map(|spec| format!("-m {spec}"))
-                .collect();
-            hint = format!("use {}, which is in this binary, or ", either(&specs));
+            hint = format!(
+                "use {}, which is in this binary, or ",
+                either(&self.instead)
+            );
         }
         if self.places.is_empty() {
             return hint + "name a cache directory by PRETRAINED_CACHE_DIR, or give a path";
@@ -413,7 +411,7 @@ mod tests {
         );
         assert_eq!(
             error.hint().unwrap(),
-            "use `-m bundled:tiny.en`, which is in this binary, or put the file \
+            "use `bundled:tiny.en`, which is in this binary, or put the file \
              (published at https://example.org/tiny.en.pt) at `/c/tiny.en.pt` or `/w/tiny.en.pt`"
         );
     }

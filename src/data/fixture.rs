@@ -1,9 +1,7 @@
 //! A kit for the tests of this room: a table of two published models, one linked in, and constructors that only say
 //! which of them was chosen.
 
-use super::{
-    Bundled, Content, Error, Factory, Kind, LocalFiles, Need, Roots, Row, Sha256, WellKnown,
-};
+use super::{Content, Error, Factory, Kind, LocalFiles, Manifest, Need, Roots, Row, Sha256};
 
 /// What the fixture's constructors build: which one it was, and the keys and provenances it got.
 pub(super) type Built = (&'static str, Vec<String>);
@@ -38,14 +36,14 @@ sources = [{{ local = "openai-whisper" }}, {{ url = "https://example.org/{file}"
 
 const HEAD: &str = "schema = 1\nkit = \"toy\"\n";
 
-pub(super) fn well_known() -> WellKnown {
+pub(super) fn well_known() -> Manifest {
     let prefab = "[[prefab]]\nname = \"toy-tiny\"\ngeometry = { n_layer = 4 }\n";
     let tiny = row("acme/tiny", "tiny", "tiny.pt", Kind::OpenaiPt, TINY);
     let base = row("acme/base", "base", "base.pt", Kind::OpenaiPt, b"base");
-    WellKnown::from_toml(&format!("{HEAD}{prefab}{tiny}{base}")).unwrap()
+    Manifest::well_known(&format!("{HEAD}{prefab}{tiny}{base}")).unwrap()
 }
 
-pub(super) fn bundled(bytes: &'static [u8]) -> Bundled {
+pub(super) fn bundled(bytes: &'static [u8]) -> Manifest {
     let row = row(
         "acme/tiny",
         "tiny",
@@ -53,7 +51,7 @@ pub(super) fn bundled(bytes: &'static [u8]) -> Bundled {
         Kind::Safetensors,
         LINKED,
     );
-    Bundled::new(&format!("{HEAD}{row}"), &[("tiny.safetensors", bytes)]).unwrap()
+    Manifest::bundled(&format!("{HEAD}{row}"), &[("tiny.safetensors", bytes)]).unwrap()
 }
 
 pub(super) fn empty() -> Factory<Built, Error> {

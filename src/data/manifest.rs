@@ -3,12 +3,13 @@ use std::{collections::HashSet, ops::Range};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Defect, Error, Prefab, Row};
+use super::{Defect, Error, Prefab, Provider, Row};
 
 /// The schema of tables that this version reads.
 const SCHEMA: u32 = 1;
 
-/// A kit's prefabs and rows as one TOML file; the compiled-in tables and a user's own have the same form.
+/// A kit's prefabs and rows as one TOML file; the compiled-in tables and a user's own have the same form. It is the
+/// provider of its rows.
 ///
 /// ```toml
 /// schema = 1
@@ -36,6 +37,8 @@ const SCHEMA: u32 = 1;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Manifest {
+    /// The name it goes by as a provider, and in errors.
+    pub name: String,
     /// The kit that the prefabs and rows belong to.
     pub kit: String,
     /// Geometries, each name once.
@@ -109,6 +112,7 @@ impl Manifest {
             rows.push(row);
         }
         Ok(Self {
+            name: table.to_owned(),
             kit: file.kit,
             prefabs,
             rows,
@@ -143,6 +147,24 @@ fn line_of(text: &str, offset: usize) -> usize {
         .filter(|&&byte| byte == b'\n')
         .count()
         + 1
+}
+
+impl Provider for Manifest {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn get(&self, reference: &str) -> Result<Option<Row>, Error> {
+        Ok(self.row(reference).cloned())
+    }
+
+    fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    fn prefabs(&self) -> &[Prefab] {
+        &self.prefabs
+    }
 }
 
 #[cfg(test)]

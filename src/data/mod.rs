@@ -34,7 +34,6 @@ mod sniff;
 mod spec;
 mod well_known;
 
-pub use bundled::Bundled;
 pub use cache::PinnedCache;
 pub use deferred::{DeferredModel, Plan};
 pub use digest::Sha256;
@@ -49,4 +48,3 @@ pub use roots::Roots;
 pub use row::Row;
 pub use signature::Signature;
 pub use spec::Spec;
-pub use well_known::WellKnown;

@@ -1,54 +1,34 @@
-use super::{Error, Manifest, Prefab, Provider, Row};
+//! The published models that are known by name.
 
-/// The compiled-in table of published models.
-#[derive(Clone, Debug)]
-pub struct WellKnown(Manifest);
+use super::{Error, Manifest};
 
-impl WellKnown {
-    /// The prefix that chooses this provider.
-    pub const NAME: &str = "well-known";
+/// The prefix that chooses them.
+const NAME: &str = "well-known";
 
-    /// Reads the table.
+impl Manifest {
+    /// The provider of a compiled-in table of published models, `well-known`.
     ///
     /// # Errors
     /// [`Error::Manifest`] as [`Manifest::parse`].
-    pub fn from_toml(text: &str) -> Result<Self, Error> {
-        Manifest::parse(Self::NAME, text).map(Self)
-    }
-}
-
-impl Provider for WellKnown {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
-    fn get(&self, reference: &str) -> Result<Option<Row>, Error> {
-        Ok(self.0.row(reference).cloned())
-    }
-
-    fn rows(&self) -> &[Row] {
-        &self.0.rows
-    }
-
-    fn prefabs(&self) -> &[Prefab] {
-        &self.0.prefabs
+    pub fn well_known(text: &str) -> Result<Self, Error> {
+        Self::parse(NAME, text)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Kind, Roots, Source};
+    use crate::data::{Kind, Provider as _, Roots, Source};
 
-    fn whisper() -> WellKnown {
-        WellKnown::from_toml(include_str!("../../assets/whisper/well-known.toml")).unwrap()
+    fn whisper() -> Manifest {
+        Manifest::well_known(include_str!("../../assets/whisper/well-known.toml")).unwrap()
     }
 
     #[test]
     fn every_whisper_row_has_its_prefab_and_a_pinned_place() {
         let whisper = whisper();
-        assert_eq!((whisper.prefabs().len(), whisper.rows().len()), (12, 12));
-        for row in whisper.rows() {
+        assert_eq!((whisper.prefabs.len(), whisper.rows.len()), (12, 12));
+        for row in &whisper.rows {
             let weights = row.resources.get("weights").unwrap();
             let digest = weights.sha256.unwrap().to_string();
             assert_eq!(weights.kind, Kind::OpenaiPt);
@@ -58,7 +38,7 @@ mod tests {
             );
             assert!(
                 whisper
-                    .prefabs()
+                    .prefabs
                     .iter()
                     .any(|prefab| prefab.name == row.prefab),
                 "{}",
@@ -118,7 +98,7 @@ mod tests {
             n_languages: usize,
             alignment_heads: Vec<(usize, usize)>,
         }
-        for prefab in whisper().prefabs() {
+        for prefab in whisper().prefabs {
             let g: Geometry = prefab.geometry().unwrap();
             assert_eq!((g.n_audio_ctx, g.n_text_ctx), (1500, 448));
             assert_eq!(

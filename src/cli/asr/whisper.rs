@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
+use clap::{ValueEnum, ValueHint};
 
 use super::input::inputs;
 use super::transcribe::{Run, Target, transcribe};
@@ -21,8 +21,8 @@ use crate::cli::stats::{self, Stats};
 
 /// Transcribe speech with OpenAI's Whisper
 ///
-/// Text goes to stdout as it is decoded, one segment a line. Audio may be wav, mp3, flac, ogg or m4a, at any rate, of
-/// any length.
+/// Text goes to stdout as it is decoded, one segment a line. Audio may be wav, mp3, flac, ogg, opus, m4a,
+/// webm or a video of those kinds, at any rate, of any length.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,11 +31,11 @@ Examples:
   pretrained asr whisper -m base -l fr --json - < talk.ogg | jq -r .files[0].text")]
 pub(crate) struct Args {
     /// Recordings; `-`, or none at all, reads standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
-    /// Model: a name, a `.pt` or safetensors file, or a directory [default: tiny.en, which is built in,
-    /// or base where it is not]
+    /// Model: a name, a `.pt` or safetensors file, or a directory [default: bundled:tiny.en, which is built
+    /// in; base in a build without it]
     #[arg(short, long, value_name = "SPEC")]
     model: Option<String>,
 
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Task::Transcribe)]
     task: Task,
 
-    /// Output formats; more than one needs --output-dir [default: txt]
+    /// Output formats, as `srt,json`; more than one needs --output-dir [default: txt]
     #[arg(
         short,
         long,
@@ -59,7 +59,7 @@ pub(crate) struct Args {
     format: Vec<Format>,
 
     /// Write one file an input and format there, named after the input, not to stdout
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output_dir: Option<PathBuf>,
 
     /// Where to compute
@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
     stats.isa = loaded.isa;
     stats.device = loaded.model.device.clone();
     stats.wall_s = stats::secs(started.elapsed());
-    if plan.target == Target::Stdout(Format::Json) {
+    if globals.json || plan.target == Target::Stdout(Format::Json) {
         out.data(&document(&run, &loaded.model, &stats))?;
     }
     match args.stats {
@@ -197,7 +197,9 @@ fn statistics(run: &Run, load: Duration) -> Stats {
     let heard = || run.heard.iter().map(|(_, heard)| heard);
     Stats {
         audio_s: crate::cli::json::round_ms(
-            heard().map(|heard| heard.transcript.duration_secs).sum(),
+            heard()
+                .map(|heard| heard.transcript.duration_secs)
+                .fold(0.0, |sum, secs| sum + secs), // an empty `sum` is −0
         ),
         load_s: stats::secs(load),
         read_s: stats::secs(heard().map(|heard| heard.read).sum()),

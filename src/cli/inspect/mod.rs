@@ -71,11 +71,13 @@ fn inspect(spec: &str, cache_dir: Option<&Path>) -> Result<Report, Error> {
         (found, _) => found?,
     };
     let files = PinnedCache::new(&roots).bring_local(&plan)?;
-    let package = match (plan.construct(&files), &parsed) {
-        (Err(whisper::Error::Config { .. }), Spec::Path(path)) if path.is_file() => {
-            return inspect_file(spec, path);
+    let package = match plan.construct(&files) {
+        // Another family's, or without a geometry: a path's tensors can be shown all the same.
+        Err(error) if is_of_no_known_family(&error, &files) && plan.row.is_none() => {
+            let weights = files.get("weights").and_then(data::LocalFile::path);
+            return weights.map_or(Err(error.into()), |weights| inspect_file(spec, weights));
         }
-        (package, _) => package?,
+        package => package?,
     };
     files.verify()?;
     let expected = whisper::tensors(&package.dims);
@@ -97,6 +99,14 @@ fn inspect(spec: &str, cache_dir: Option<&Path>) -> Result<Report, Error> {
         contents: Contents::of(&*package.checkpoint),
         differences: Some(differences),
     })
+}
+
+fn is_of_no_known_family(error: &whisper::Error, files: &LocalFiles) -> bool {
+    match error {
+        whisper::Error::ModelType { .. } => true,
+        whisper::Error::Config { .. } => files.get("config").is_none(),
+        _ => false,
+    }
 }
 
 /// What is known of a file of weights of no known family.

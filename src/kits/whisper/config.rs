@@ -97,10 +97,17 @@ impl Dims {
     /// The geometry of a `config.json` as `transformers` writes it.
     ///
     /// # Errors
-    /// [`Error::Config`] when a value is missing, cannot be right, or asks for something that Whisper does not do.
+    /// [`Error::ModelType`] when it is another family's, [`Error::Config`] when a value is missing, cannot be right, or asks
+    /// for something that Whisper does not do.
     pub fn from_config_json(json: &[u8]) -> Result<Self, Error> {
-        let config: ConfigJson =
-            serde_json::from_slice(json).map_err(|error| Error::config("config.json", error))?;
+        let malformed = |error| Error::config("config.json", error);
+        let kind: ModelKind = serde_json::from_slice(json).map_err(malformed)?;
+        if kind.model_type != MODEL_TYPE {
+            return Err(Error::ModelType {
+                found: kind.model_type,
+            });
+        }
+        let config: ConfigJson = serde_json::from_slice(json).map_err(malformed)?;
         config.dims()?.checked()
     }
 
@@ -158,10 +165,18 @@ impl Dims {
     }
 }
 
+/// What a `config.json` of Whisper says that it is.
+const MODEL_TYPE: &str = "whisper";
+
+/// What a `config.json` of any model says that it is.
+#[derive(Deserialize)]
+struct ModelKind {
+    model_type: String,
+}
+
 /// The values of a `config.json` that say something about the computation.
 #[derive(Deserialize)]
 struct ConfigJson {
-    model_type: String,
     num_mel_bins: usize,
     vocab_size: usize,
     max_source_positions: usize,
@@ -180,12 +195,6 @@ struct ConfigJson {
 
 impl ConfigJson {
     fn dims(&self) -> Result<Dims, Error> {
-        if self.model_type != "whisper" {
-            return Err(Error::config(
-                "model_type",
-                format!("is `{}`, expected `whisper`", self.model_type),
-            ));
-        }
         if self.activation_function != "gelu" {
             let found = format!("is `{}`, expected `gelu`", self.activation_function);
             return Err(Error::config("activation_function", found));

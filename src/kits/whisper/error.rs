@@ -8,6 +8,12 @@ use crate::{checkpoint, compute, nn, text};
 /// Why a model cannot be loaded, or a recording not transcribed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The model is of another family.
+    #[error("models of type `{found}` are not supported; `whisper` is")]
+    ModelType {
+        /// What its `config.json` says.
+        found: String,
+    },
     /// The geometry says something that no Whisper model can be.
     #[error("the model's geometry does not fit whisper: {key} {found}")]
     Config {

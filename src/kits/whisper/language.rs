@@ -51,9 +51,14 @@ pub fn index(code: &str) -> Option<usize> {
     ALL.iter().position(|&(known, _)| known == code)
 }
 
-/// The code of a language given by code or English name, in any case.
+/// The code of a language given by code, alone or as the beginning of a locale (`pt-BR`), or by English name, in any case.
 pub fn parse(text: &str) -> Option<&'static str> {
     let text = text.to_lowercase();
+    if let Some((code, region)) = text.split_once(['-', '_'])
+        && region.len() == 2
+    {
+        return index(code).map(|index| ALL[index].0);
+    }
     let known = ALL
         .iter()
         .find(|&&(code, name)| code == text || name == text)
@@ -87,7 +92,9 @@ mod tests {
         ] {
             assert_eq!(parse(text), Some(code), "{text}");
         }
-        assert_eq!(parse("klingon"), None);
+        for unknown in ["klingon", "", "xx-YY", "en-", "-"] {
+            assert_eq!(parse(unknown), None, "{unknown}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Dims, Error};
 use crate::checkpoint::{self, Checkpoint, Safetensors};
-use crate::data::{self, Bundled, Content, Factory, Kind, LocalFile, LocalFiles, Need, WellKnown};
+use crate::data::{self, Content, Factory, Kind, LocalFile, LocalFiles, Manifest, Need};
 use crate::text::Vocabulary;
 
 /// OpenAI's vocabularies: of the English models, and of the others.
@@ -30,7 +30,7 @@ pub fn factory() -> Result<Factory<Package, Error>, data::Error> {
     let weights = |kind| Need::required("weights", kind);
     let config = Need::required("config", Kind::Json);
     let mut factory = Factory::new("whisper")
-        .provider(WellKnown::from_toml(include_str!(
+        .provider(Manifest::well_known(include_str!(
             "../../../assets/whisper/well-known.toml"
         ))?)?
         .provider(bundled()?)?;
@@ -44,7 +44,7 @@ pub fn factory() -> Result<Factory<Package, Error>, data::Error> {
 }
 
 #[cfg(feature = "bundled-whisper")]
-fn bundled() -> Result<Bundled, data::Error> {
+fn bundled() -> Result<Manifest, data::Error> {
     /// The weights' bytes, aligned so that tensors can be read where they lie.
     #[repr(C, align(64))]
     struct Aligned<T: ?Sized>(T);
@@ -53,12 +53,12 @@ fn bundled() -> Result<Bundled, data::Error> {
     ));
 
     let table = include_str!("../../../assets/whisper/bundled.toml");
-    Bundled::new(table, &[("tiny.en-q8.safetensors", &TINY_EN.0)])
+    Manifest::bundled(table, &[("tiny.en-q8.safetensors", &TINY_EN.0)])
 }
 
 #[cfg(not(feature = "bundled-whisper"))]
-fn bundled() -> Result<Bundled, data::Error> {
-    Bundled::new("schema = 1\nkit = \"whisper\"\n", &[])
+fn bundled() -> Result<Manifest, data::Error> {
+    Manifest::bundled("schema = 1\nkit = \"whisper\"\n", &[])
 }
 
 /// A model whose geometry stands in a `config.json`.

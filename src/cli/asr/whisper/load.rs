@@ -114,10 +114,7 @@ fn check_task(dims: &Dims, language: Option<&str>, task: Task) -> Result<(), Err
     }
     let cannot = match (language, task) {
         (Some(code), _) if code != language::ENGLISH => {
-            format!(
-                "this model knows only English, not {}",
-                language::name(code).unwrap_or(code)
-            )
+            format!("this model knows only English, not `{code}`")
         }
         (_, Task::Translate) => "this model knows only English and cannot translate".to_owned(),
         _ => return Ok(()),
