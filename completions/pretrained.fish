@@ -47,7 +47,7 @@ vtt\t'WebVTT subtitles'
 json\t'Segments with times, tokens and scores'"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s o -l output-dir -d 'Write one file an input and format there, named after the input, not to stdout' -r -f -a "(__fish_complete_directories)"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l device -d 'Where to compute' -r -f -a "cpu\t'The processor'"
-complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s t -l threads -d 'Threads to compute with [default: as many as the processor runs at once]' -r
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s t -l threads -d 'Threads to compute with, at most as many as the processor runs at once [default: all of them]' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l stats -d 'Say at the end, on stderr, where time and memory went' -r -f -a "text\t'One line for people'
 json\t'One line of JSON'"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l cache-dir -d 'Look for models in DIR/pretrained, not in the user\'s cache directory [env: PRETRAINED_CACHE_DIR]' -r -f -a "(__fish_complete_directories)"

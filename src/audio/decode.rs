@@ -35,8 +35,7 @@ const MAX_DECODER_ERRORS: usize = 8;
 /// # Errors
 /// All of [`Error`]: nothing there, nothing readable, nothing that is audio, or audio that is not supported.
 pub fn open(input: &Input) -> Result<Samples, Error> {
-    let source = Source::open(input)?;
-    Samples::new(source)
+    Samples::new(Source::open(input, Media::judge)?)
 }
 
 /// The samples of an input as 16 kHz mono f32 in [-1, 1], decoded as they are asked for.

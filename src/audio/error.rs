@@ -19,6 +19,13 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// What cannot seek is kept in a temporary file, and that cannot be written.
+    #[error("cannot keep it in a temporary file; TMPDIR says where those are")]
+    Spool {
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
     /// The input has no bytes at all.
     #[error("empty file")]
     Empty,

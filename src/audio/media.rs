@@ -65,6 +65,21 @@ pub(super) struct Media {
 }
 
 impl Media {
+    /// Refuses the beginning of a stream that is certainly no audio, so that the rest need not be read. What starts with a
+    /// tag passes: the audio may be behind it.
+    pub(super) fn judge(beginning: Source) -> Result<(), Error> {
+        let mut tag = [0; 3];
+        let _ = beginning.read_at(0, &mut tag); // bytes in memory
+        match Self::open(&beginning) {
+            Err(error @ (Error::NotAudio { .. } | Error::UnsupportedContainer { .. }))
+                if tag != *b"ID3" =>
+            {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Finds out from its content what `source` is and opens its default audio track, or else the first one that can
     /// be decoded.
     pub(super) fn open(source: &Source) -> Result<Self, Error> {
@@ -333,7 +348,7 @@ fn codec_name(codec: AudioCodecId) -> String {
         }
         well_known::CODEC_ID_ADPCM_G722 => "G.722",
         well_known::CODEC_ID_ADPCM_G726 | well_known::CODEC_ID_ADPCM_G726LE => "G.726",
-        well_known::CODEC_ID_AAC => "an AAC profile beyond low complexity",
+        well_known::CODEC_ID_AAC => "AAC beyond low complexity in stereo",
         other => {
             return CODECS
                 .get_audio_decoder(other)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +14,9 @@ use super::Error;
 
 /// Bytes of a stream that are kept in memory before it moves to a temporary file.
 const SPOOL_BYTES: usize = 8 << 20;
+
+/// Bytes of a stream that must look like audio before the rest is read.
+const JUDGED_BYTES: u64 = 1 << 20;
 
 /// Where audio comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,11 +61,14 @@ pub(super) struct Source {
 
 impl Source {
     /// Opens `input`. What cannot seek is read to its end into a spool first, since several containers keep their
-    /// index behind the samples.
-    pub(super) fn open(input: &Input) -> Result<Self, Error> {
+    /// index behind the samples; but only if `judge` lets its beginning pass.
+    pub(super) fn open(
+        input: &Input,
+        judge: impl FnOnce(Self) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
         let read = |source| Error::Read { source };
         let source = match input {
-            Input::Stdin => Self::spool(io::stdin().lock()).map_err(read)?,
+            Input::Stdin => Self::spool(io::stdin().lock(), judge)?,
             Input::Path(path) => {
                 let meta = match path.metadata() {
                     Ok(meta) => meta,
@@ -76,11 +82,10 @@ impl Source {
                 }
                 let file = File::open(path).map_err(read)?;
                 if meta.is_file() {
-                    Self::new(file)
+                    Self::new(file).map_err(read)?
                 } else {
-                    Self::spool(file)
+                    Self::spool(file, judge)?
                 }
-                .map_err(read)?
             }
         };
         if source.len == 0 {
@@ -99,10 +104,27 @@ impl Source {
         })
     }
 
-    fn spool(mut stream: impl Read) -> io::Result<Self> {
+    fn spool(
+        mut stream: impl Read,
+        judge: impl FnOnce(Self) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let read = |source| Error::Read { source };
+        let spooling = |source| Error::Spool { source };
+        let mut block = Vec::new();
+        let mut next_block = |block: &mut Vec<u8>| {
+            block.clear();
+            stream.by_ref().take(JUDGED_BYTES).read_to_end(block)
+        };
         let mut spool = SpooledTempFile::new(SPOOL_BYTES);
-        io::copy(&mut stream, &mut spool)?;
-        Self::new(spool)
+        next_block(&mut block).map_err(read)?;
+        if block.len() as u64 == JUDGED_BYTES {
+            judge(Self::new(Cursor::new(block.clone())).map_err(read)?)?;
+        }
+        while !block.is_empty() {
+            spool.write_all(&block).map_err(spooling)?;
+            next_block(&mut block).map_err(read)?;
+        }
+        Self::new(spool).map_err(spooling)
     }
 
     /// Length in bytes.
@@ -233,7 +255,11 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_is_told_apart() {
         let dir = tempfile::tempdir().unwrap();
-        let open = |path: PathBuf| Source::open(&Input::from_arg(path)).err().unwrap();
+        let open = |path: PathBuf| {
+            Source::open(&Input::from_arg(path), |_| Ok(()))
+                .err()
+                .unwrap()
+        };
         assert!(matches!(
             open(dir.path().join("absent.wav")),
             Error::NotFound

@@ -31,6 +31,15 @@ pub(crate) enum Error {
         #[source]
         source: Box<Error>,
     },
+    /// A model failed.
+    #[error("model `{model}`")]
+    Model {
+        /// The model as it was given.
+        model: String,
+        /// What happened to it.
+        #[source]
+        source: Box<Error>,
+    },
     /// Some of several inputs failed; each has been reported.
     #[error("{failed} of {total} inputs failed")]
     Partial {
@@ -52,11 +61,11 @@ pub(crate) enum Error {
     #[error("stdout is closed")]
     Closed,
     /// A model differs from the geometry that it claims.
-    #[error("{spec} differs from its prefab `{prefab}` in {differences} tensors")]
+    #[error("{spec} differs from {prefab} in {differences} tensor{}", if *differences == 1 { "" } else { "s" })]
     Differs {
         /// The model as it was given.
         spec: String,
-        /// The geometry it was compared with.
+        /// What it was compared with, in words.
         prefab: String,
         /// Tensors that are missing, unexpected, or of another shape.
         differences: usize,
@@ -95,11 +104,19 @@ impl Error {
         }
     }
 
+    /// This failure, said of the model that was given as `model`.
+    pub(crate) fn of_model(self, model: &str) -> Self {
+        Self::Model {
+            model: model.to_owned(),
+            source: Box::new(self),
+        }
+    }
+
     /// The exit code of each failure.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,
-            Self::Input { source, .. } => source.exit(),
+            Self::Input { source, .. } | Self::Model { source, .. } => source.exit(),
             Self::Partial { .. } => Exit::Partial,
             Self::Write { .. } => Exit::Internal,
             Self::Closed => Exit::Done,
@@ -116,7 +133,7 @@ impl Error {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Usage { hint, .. } => hint.clone(),
-            Self::Input { source, .. } => source.hint(),
+            Self::Input { source, .. } | Self::Model { source, .. } => source.hint(),
             Self::Data(error) => error.hint(),
             _ => None,
         }
@@ -215,6 +232,7 @@ fn compute_exit(error: &compute::Error) -> Exit {
 fn audio_exit(error: &audio::Error) -> Exit {
     match error {
         audio::Error::NotFound => Exit::NotFound,
+        audio::Error::Spool { .. } => Exit::Internal,
         _ => Exit::BadInput,
     }
 }
@@ -224,8 +242,9 @@ fn whisper_exit(error: &whisper::Error) -> Exit {
     match error {
         E::Checkpoint(error) | E::Load(nn::Error::Checkpoint(error)) => checkpoint_exit(error),
         E::Backend(error) | E::Load(nn::Error::Backend(error)) => compute_exit(error),
-        E::Load(nn::Error::Shape { .. }) => Exit::CheckFailed,
+        E::Load(nn::Error::Shape { .. }) | E::UnexpectedTensor { .. } => Exit::CheckFailed,
         E::ModelType { .. }
+        | E::NoGeometry { .. }
         | E::Config { .. }
         | E::VocabularySize { .. }
         | E::Vocabulary(_)

@@ -120,7 +120,7 @@ impl Out {
 }
 
 /// `text` as one line. A name from outside may hold line breaks or escape sequences: they are shown, not obeyed.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() {

@@ -58,7 +58,7 @@ pub enum Error {
         found: usize,
     },
     /// `PRETRAINED_ISA` names an instruction set that this processor or build lacks.
-    #[error("instruction set `{name}` is not to be had here; there is {available}")]
+    #[error("PRETRAINED_ISA names `{name}`, which is not to be had here; there is {available}")]
     UnknownIsa {
         /// The name asked for.
         name: String,

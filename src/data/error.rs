@@ -1,6 +1,6 @@
 use std::{io, path::PathBuf};
 
-use super::{Kind, Sha256};
+use super::{Kind, Sha256, Signature};
 
 /// Why a name did not become local files.
 #[derive(Debug, thiserror::Error)]
@@ -189,8 +189,11 @@ impl Error {
                 ..
             } => Some(format!("for the model of that name write `{spec}`")),
             Self::AmbiguousWeights { .. } => Some("give the path of one of them".to_owned()),
+            Self::NotWeights { found, .. } if *found == Signature::LfsPointer.words() => {
+                Some("fetch the real file with `git lfs pull`".to_owned())
+            }
             Self::NotWeights { .. } => Some(
-                "give a safetensors file, a torch archive, or a directory that holds one; a pointer is fetched by `git lfs pull`"
+                "give a safetensors file, a torch archive, or a directory that holds one"
                     .to_owned(),
             ),
             Self::Unsupported { readable, .. } => Some(format!("it reads {}", list(readable))),

@@ -150,7 +150,8 @@ fn weights_in(dir: &Path) -> Result<PathBuf, Error> {
 fn is_file(path: &Path) -> Result<bool, Error> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(metadata.is_file()),
-        Err(error) if is_absence(&error) => Ok(false),
+        // A link that leads nowhere is there, and what it leads to is what is missing.
+        Err(error) if is_absence(&error) && fs::symlink_metadata(path).is_err() => Ok(false),
         Err(source) => Err(Error::Io {
             path: path.to_owned(),
             source,
@@ -275,16 +276,16 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_are_followed_and_dangling_ones_are_absent() {
+    fn links_are_followed_and_dangling_ones_are_named() {
         let dir = directory(&["blob.pt"]);
         let snapshot = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(
-            dir.path().join("none"),
-            snapshot.path().join("model.safetensors"),
-        )
-        .unwrap();
-        std::os::unix::fs::symlink(dir.path().join("blob.pt"), snapshot.path().join("tiny.pt"))
-            .unwrap();
+        let link = |to: &str, name: &str| {
+            std::os::unix::fs::symlink(dir.path().join(to), snapshot.path().join(name)).unwrap();
+        };
+        link("blob.pt", "tiny.pt");
         assert_eq!(summary(snapshot.path()), ["weights openai-pt tiny.pt"]);
+        link("none", "model.safetensors");
+        let error = resources(snapshot.path()).unwrap_err();
+        assert!(matches!(error, Error::Io { path, .. } if path.ends_with("model.safetensors")));
     }
 }

@@ -66,7 +66,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Device::Cpu)]
     device: Device,
 
-    /// Threads to compute with [default: as many as the processor runs at once]
+    /// Threads to compute with, at most as many as the processor runs at once [default: all of them]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
@@ -162,10 +162,12 @@ impl Plan {
             Some(dir) if dir.as_os_str() != "-" => Target::Directory(dir.clone(), formats),
             _ => Target::Stdout(stdout_format(&formats, inputs.len())?),
         };
-        let threads = match args.threads {
-            Some(threads) => NonZeroUsize::new(threads.into()).unwrap_or(NonZeroUsize::MIN),
-            None => std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
-        };
+        let at_once = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let asked = args
+            .threads
+            .and_then(|threads| NonZeroUsize::new(threads.into()));
+        // More than run at once would only wait for one another.
+        let threads = asked.unwrap_or(at_once).min(at_once);
         Ok(Self {
             inputs,
             target,
@@ -283,9 +285,10 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_those_asked_for_or_all_there_are() {
-        assert_eq!(plan("a.wav -t 3").unwrap().threads.get(), 3);
+    fn threads_are_those_asked_for_and_no_more_than_run_at_once() {
         let all = std::thread::available_parallelism().unwrap();
+        assert_eq!(plan("a.wav -t 1").unwrap().threads.get(), 1);
+        assert_eq!(plan("a.wav -t 1000").unwrap().threads, all);
         assert_eq!(plan("a.wav").unwrap().threads, all);
     }
 }

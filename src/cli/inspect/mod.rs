@@ -44,7 +44,10 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
     match report.differences {
         Some(differences) if !differences.is_empty() => Err(Error::Differs {
             spec: report.spec,
-            prefab: report.prefab.unwrap_or_else(|| "geometry".to_owned()),
+            prefab: report.prefab.map_or_else(
+                || "its geometry".to_owned(),
+                |prefab| format!("its prefab `{prefab}`"),
+            ),
             differences: differences.len(),
         }),
         _ => Ok(Exit::Done),
@@ -73,7 +76,7 @@ fn inspect(spec: &str, cache_dir: Option<&Path>) -> Result<Report, Error> {
     let files = PinnedCache::new(&roots).bring_local(&plan)?;
     let package = match plan.construct(&files) {
         // Another family's, or without a geometry: a path's tensors can be shown all the same.
-        Err(error) if is_of_no_known_family(&error, &files) && plan.row.is_none() => {
+        Err(error) if is_of_no_known_family(&error) && plan.row.is_none() => {
             let weights = files.get("weights").and_then(data::LocalFile::path);
             return weights.map_or(Err(error.into()), |weights| inspect_file(spec, weights));
         }
@@ -101,12 +104,9 @@ fn inspect(spec: &str, cache_dir: Option<&Path>) -> Result<Report, Error> {
     })
 }
 
-fn is_of_no_known_family(error: &whisper::Error, files: &LocalFiles) -> bool {
-    match error {
-        whisper::Error::ModelType { .. } => true,
-        whisper::Error::Config { .. } => files.get("config").is_none(),
-        _ => false,
-    }
+fn is_of_no_known_family(error: &whisper::Error) -> bool {
+    use whisper::Error as E;
+    matches!(error, E::ModelType { .. } | E::NoGeometry { .. })
 }
 
 /// What is known of a file of weights of no known family.

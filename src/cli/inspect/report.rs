@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::contents::{Contents, Difference, Tensor, shape};
 use crate::cli::json::line;
+use crate::cli::out::printable;
 use crate::cli::table::{grouped, size, table};
 
 /// What is known of a model.
@@ -116,7 +117,7 @@ impl Report {
             ),
             Some(differences) => {
                 for difference in differences {
-                    fact("difference", &difference.text());
+                    fact("difference", &printable(&difference.text()));
                 }
             }
             None => {}
@@ -124,7 +125,7 @@ impl Report {
         if !self.contents.tensors.is_empty() {
             let row = |tensor: &Tensor| {
                 vec![
-                    tensor.name.clone(),
+                    printable(&tensor.name),
                     tensor.dtype.clone(),
                     shape(&tensor.shape),
                 ]

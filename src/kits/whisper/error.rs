@@ -14,6 +14,18 @@ pub enum Error {
         /// What its `config.json` says.
         found: String,
     },
+    /// A file of weights says nothing of its geometry, and there is no `config.json`.
+    #[error("{file} carries no geometry (`dims`), and there is no config.json beside it")]
+    NoGeometry {
+        /// The file's name.
+        file: String,
+    },
+    /// The weights have a tensor that the geometry has no place for.
+    #[error("tensor `{tensor}` is not part of the model's geometry")]
+    UnexpectedTensor {
+        /// The tensor's name.
+        tensor: String,
+    },
     /// The geometry says something that no Whisper model can be.
     #[error("the model's geometry does not fit whisper: {key} {found}")]
     Config {

@@ -1,6 +1,6 @@
 //! The forward pass.
 
-use super::names::with_openai_names;
+use super::names::{unexpected, with_openai_names};
 use super::{Dims, Error};
 use crate::checkpoint::Checkpoint;
 use crate::compute::{self, Activation, AttentionMask, Backend, Conv};
@@ -22,9 +22,12 @@ impl<B: Backend> Whisper<B> {
     /// Loads a checkpoint with OpenAI's or `transformers`' tensor names.
     ///
     /// # Errors
-    /// A tensor is missing or has another shape than `dims` ask for.
+    /// A tensor is missing, has another shape than `dims` ask for, or has no place in them.
     pub fn load(b: &B, checkpoint: &dyn Checkpoint, dims: Dims) -> Result<Self, Error> {
         let checkpoint = with_openai_names(checkpoint);
+        if let Some(tensor) = unexpected(&checkpoint, &dims) {
+            return Err(Error::UnexpectedTensor { tensor });
+        }
         let loader = Loader::new(b, &checkpoint);
         let encoder = Encoder::load(&loader.at("encoder"), &dims)?;
         let decoder = Decoder::load(&loader.at("decoder"), &dims)?;

@@ -1,5 +1,7 @@
 //! The tensors of a model: their names in both spellings, and their shapes.
 
+use std::collections::HashSet;
+
 use super::Dims;
 use crate::checkpoint::{Checkpoint, Renamed};
 
@@ -60,6 +62,15 @@ pub fn with_openai_names(checkpoint: &dyn Checkpoint) -> Renamed<'_> {
 /// repeat, and the scales of int8 weights.
 pub fn is_companion(name: &str) -> bool {
     name == "proj_out.weight" || name.ends_with(".weight.scale")
+}
+
+/// The first tensor of a checkpoint that has no place in a model of these dimensions.
+pub(super) fn unexpected(checkpoint: &dyn Checkpoint, dims: &Dims) -> Option<String> {
+    let known: HashSet<String> = tensors(dims).into_iter().map(|(name, _)| name).collect();
+    let mut names = checkpoint.names().into_iter();
+    names
+        .find(|name| !known.contains(*name) && !is_companion(name))
+        .map(str::to_owned)
 }
 
 /// Every tensor of a model, under OpenAI's name, with its shape.

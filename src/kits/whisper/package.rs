@@ -74,7 +74,17 @@ fn with_config(files: &LocalFiles) -> Result<Package, Error> {
 
 /// A model whose weights carry their geometry.
 fn self_contained(files: &LocalFiles) -> Result<Package, Error> {
-    let checkpoint = open(required(files, "weights")?)?;
+    let weights = required(files, "weights")?;
+    let checkpoint = open(weights)?;
+    if !checkpoint
+        .metadata()
+        .keys()
+        .any(|key| key.starts_with("dims."))
+    {
+        return Err(Error::NoGeometry {
+            file: weights.file.clone(),
+        });
+    }
     let dims = Dims::from_metadata(checkpoint.metadata())?;
     Ok(Package {
         vocabulary: vocabulary(files, &dims)?,

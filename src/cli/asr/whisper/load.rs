@@ -54,7 +54,8 @@ pub(super) struct Loaded {
 /// The model is not known or not here, its files are damaged, or it cannot do the language or the task.
 pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error> {
     let language = options.language.map(parse_language).transpose()?;
-    let isa = Isa::choose(std::env::var("PRETRAINED_ISA").ok().as_deref())?;
+    let isa = std::env::var("PRETRAINED_ISA").unwrap_or_default();
+    let isa = Isa::choose(Some(isa.as_str()).filter(|name| !name.is_empty()))?;
     if options.spec.is_none() && cfg!(feature = "bundled-whisper") {
         out.note("using the built-in model tiny.en, English only; `-m base` is better and knows 99 languages");
     }
@@ -63,7 +64,8 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
     let roots = roots(options.cache_dir);
     let plan = factory.resolve(&Spec::parse(spec, &roots)?)?.plan()?;
     let files = PinnedCache::new(&roots).bring_local(&plan)?;
-    let package = plan.construct(&files)?;
+    let of_model = |error: whisper::Error| Error::from(error).of_model(spec);
+    let package = plan.construct(&files).map_err(of_model)?;
     check_task(&package.dims, language, options.task)?;
     let precision = precision(&package);
 
@@ -87,7 +89,13 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
         },
         ..whisper::Options::default()
     };
-    let transcriber = whisper::Transcriber::load(cpu, package)?;
+    let transcriber = whisper::Transcriber::load(cpu, package).map_err(of_model)?;
+    if let Some(language) = language {
+        let start = transcriber
+            .tokenizer()
+            .sot_sequence(language, whisper::Task::Transcribe);
+        start.map_err(of_model)?; // before any recording is read
+    }
     Ok(Loaded {
         transcriber: Box::new(OnCpu {
             transcriber,
