@@ -40,12 +40,19 @@ fn pages(command: &clap::Command, files: &mut BTreeMap<PathBuf, String>) {
     let mut text = Vec::new();
     Man::new(command.clone())
         .title(&name)
+        .source(concat!("pretrained ", env!("CARGO_PKG_VERSION")))
         .render(&mut text)
         .unwrap();
-    files.insert(
-        Path::new("man").join(format!("{name}.1")),
-        String::from_utf8(text).unwrap(),
-    );
+    // What follows the flags in `--help` has no heading of its own there.
+    let after_help = if name == "pretrained" {
+        ".SH \"EXIT STATUS\""
+    } else {
+        ".SH EXAMPLES"
+    };
+    let text = String::from_utf8(text)
+        .unwrap()
+        .replace(".SH EXTRA", after_help);
+    files.insert(Path::new("man").join(format!("{name}.1")), text);
     for below in command
         .get_subcommands()
         .filter(|below| !below.is_hide_set())

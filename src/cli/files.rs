@@ -94,7 +94,7 @@ fn write_whole(dir: &Path, path: &Path, text: &str) -> io::Result<()> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(dir)?;
-    file.write_all(text.as_bytes())?;
+    file.as_file_mut().write_all(text.as_bytes())?; // whose errors do not name the temporary file
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())

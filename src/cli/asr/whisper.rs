@@ -2,6 +2,7 @@
 
 mod load;
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ pub(crate) struct Args {
     /// Model: a name, a `.pt` or safetensors file, or a directory [default: bundled:tiny.en, which is built
     /// in; base in a build without it]
     #[arg(short, long, value_name = "SPEC")]
-    model: Option<String>,
+    model: Option<OsString>,
 
     /// Language that is spoken, as a code or an English name; `auto` detects it
     #[arg(short, long, value_name = "LANG", default_value = "auto")]

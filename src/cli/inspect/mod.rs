@@ -3,6 +3,7 @@
 mod contents;
 mod report;
 
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 pub(crate) use self::contents::Contents;
@@ -23,7 +24,7 @@ use crate::kits::whisper::{self, Dims};
 pub(crate) struct Args {
     /// A model's name, a file of weights, or a directory
     #[arg(value_name = "SPEC")]
-    spec: String,
+    spec: OsString,
 
     /// List every tensor
     #[arg(long)]
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
 ///
 /// # Errors
 /// The model is not known or not here, or its files are damaged.
-fn inspect(spec: &str, cache_dir: Option<&Path>) -> Result<Report, Error> {
+fn inspect(spec: &OsStr, cache_dir: Option<&Path>) -> Result<Report, Error> {
     let roots = roots(cache_dir);
     let parsed = Spec::parse(spec, &roots)?;
     let factory = whisper::factory()?;
@@ -88,7 +89,7 @@ fn inspect(spec: &str, cache_dir: Option<&Path>) -> Result<Report, Error> {
         Contents::of(&whisper::with_openai_names(&*package.checkpoint)).differences(&expected);
     differences.retain(|difference| !difference.is_extra(whisper::is_companion));
     Ok(Report {
-        spec: spec.to_owned(),
+        spec: spec.to_string_lossy().into_owned(),
         row: plan
             .row
             .as_ref()
@@ -110,7 +111,7 @@ fn is_of_no_known_family(error: &whisper::Error) -> bool {
 }
 
 /// What is known of a file of weights of no known family.
-fn inspect_file(spec: &str, path: &Path) -> Result<Report, Error> {
+fn inspect_file(spec: &OsStr, path: &Path) -> Result<Report, Error> {
     let checkpoint = checkpoint::open(path)?;
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let sha256 = data::Sha256::of_file(path)
@@ -120,7 +121,7 @@ fn inspect_file(spec: &str, path: &Path) -> Result<Report, Error> {
         })?
         .to_string();
     Ok(Report {
-        spec: spec.to_owned(),
+        spec: spec.to_string_lossy().into_owned(),
         files: vec![File {
             path: path.display().to_string(),
             bytes,

@@ -1,5 +1,6 @@
 //! From what was typed to a loaded model.
 
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Instant;
@@ -27,7 +28,7 @@ const DEFAULT_MODEL: &str = if cfg!(feature = "bundled-whisper") {
 /// What `asr whisper` asks of a model.
 pub(super) struct Options<'a> {
     /// The model as typed; `None` takes the default.
-    pub(super) spec: Option<&'a str>,
+    pub(super) spec: Option<&'a OsStr>,
     /// Where models are looked for, when it is not the user's cache directory.
     pub(super) cache_dir: Option<&'a Path>,
     /// Language as typed; `None` detects it.
@@ -59,19 +60,20 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
     if options.spec.is_none() && cfg!(feature = "bundled-whisper") {
         out.note("using the built-in model tiny.en, English only; `-m base` is better and knows 99 languages");
     }
-    let spec = options.spec.unwrap_or(DEFAULT_MODEL);
+    let spec = options.spec.unwrap_or(DEFAULT_MODEL.as_ref());
+    let name = spec.to_string_lossy();
     let factory = whisper::factory()?;
     let roots = roots(options.cache_dir);
     let plan = factory.resolve(&Spec::parse(spec, &roots)?)?.plan()?;
     let files = PinnedCache::new(&roots).bring_local(&plan)?;
-    let of_model = |error: whisper::Error| Error::from(error).of_model(spec);
+    let of_model = |error: whisper::Error| Error::from(error).of_model(&name);
     let package = plan.construct(&files).map_err(of_model)?;
     check_task(&package.dims, language, options.task)?;
     let precision = precision(&package);
 
     let cpu = Cpu::new(isa, options.threads.get())?;
     let model = Model {
-        spec: spec.to_owned(),
+        spec: name.to_string(),
         provider: plan.provider.clone(),
         prefab: prefab_name(&plan, &package.dims)?,
         digest: files
