@@ -127,7 +127,7 @@ impl Attention<'_> {
                         n: len,
                         k: head_dim,
                     };
-                    product(self.isa, q, k, PLAIN, &mut scores);
+                    product(self.isa, q, k, PLAIN, self.buffers, &mut scores);
                     for (i, scores) in scores.chunks_exact_mut(len).enumerate() {
                         let visible = self.visible(first + i, new, len);
                         self.isa.run(Softmax {
@@ -147,7 +147,7 @@ impl Attention<'_> {
                         n: head_dim,
                         k: len,
                     };
-                    product(self.isa, weights, v, PLAIN, &mut mixed);
+                    product(self.isa, weights, v, PLAIN, self.buffers, &mut mixed);
                     for (out, mixed) in out
                         .chunks_exact_mut(width)
                         .zip(mixed.chunks_exact(head_dim))

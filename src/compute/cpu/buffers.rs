@@ -1,10 +1,11 @@
-//! Memory for activations that is used again, so that a decoding step allocates nothing.
+//! Memory for activations and caches that is used again: a decoding step allocates nothing, and no allocator gives
+//! memory back to the system between two products, which costs more than the products where it does.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Buffers kept for later; more are freed, the smallest first.
-const KEPT: usize = 32;
+/// Buffers kept for later, enough for the caches of a model of 32 layers; more are freed, the smallest first.
+const KEPT: usize = 256;
 
 /// Buffers that nobody uses at the moment.
 #[derive(Clone, Debug, Default)]

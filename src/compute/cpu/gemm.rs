@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::buffers::Buffers;
 use super::isa::{Isa, Kernel, Kind, Lanes};
 use super::vecmath::{self, MAX_WIDTH};
 use crate::compute::Activation;
@@ -51,6 +52,8 @@ impl Epilogue<'_> {
 
 /// Registers side by side in a tile.
 const TILE_VECTORS: usize = 2;
+/// Rows of the tallest tile; the others' divide it.
+const MAX_TILE_ROWS: usize = 12;
 /// Columns of the widest tile.
 const MAX_COLUMNS: usize = TILE_VECTORS * MAX_WIDTH;
 
@@ -66,13 +69,13 @@ fn depths(k: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..passes).map(move |pass| pass * depth..((pass + 1) * depth).min(k))
 }
 
-/// `c` `[a.rows, w.rows]` from `a` `[rows, k]` and `w` `[n, k]`; `packed` is scratch of at least [`packed_len`] values.
+/// `c` `[a.rows, w.rows]` from `a` `[rows, k]` and `w` `[n, k]`.
 pub(super) fn gemm(
     isa: Isa,
     a: Rows,
     w: &Weight,
     epilogue: Epilogue,
-    packed: &mut [f32],
+    buffers: &Buffers,
     c: &mut [f32],
 ) {
     let (n, k) = (w.rows(), w.cols());
@@ -80,7 +83,7 @@ pub(super) fn gemm(
     assert_eq!(a.width, k, "depth of a product");
     assert_eq!(c.len(), a.rows * n, "size of a product");
     let nr = panel_width(isa);
-    let packed = &mut packed[..packed_len(isa, w)];
+    let mut packed = buffers.take(n.next_multiple_of(nr) * k);
     packed
         .par_chunks_mut(nr * k)
         .enumerate()
@@ -101,23 +104,13 @@ pub(super) fn gemm(
                 rows: c.len() / n,
                 ..a
             };
-            product(
-                isa,
-                a,
-                Panels {
-                    values: packed,
-                    n,
-                    k,
-                },
-                epilogue,
-                c,
-            );
+            let b = Panels {
+                values: &packed,
+                n,
+                k,
+            };
+            product(isa, a, b, epilogue, buffers, c);
         });
-}
-
-/// Values of scratch that packing a weight takes.
-pub(super) fn packed_len(isa: Isa, w: &Weight) -> usize {
-    w.rows().next_multiple_of(panel_width(isa)) * w.cols()
 }
 
 /// A packed `[k, n]` matrix: for each panel of columns, `k` rows of one value a column, padded with zeros.
@@ -129,16 +122,49 @@ pub(super) struct Panels<'a> {
 }
 
 /// `c` `[a.rows, b.n]`, on this thread.
-pub(super) fn product(isa: Isa, a: Rows, b: Panels, epilogue: Epilogue, c: &mut [f32]) {
+pub(super) fn product(
+    isa: Isa,
+    a: Rows,
+    b: Panels,
+    epilogue: Epilogue,
+    buffers: &Buffers,
+    c: &mut [f32],
+) {
+    let mut packed = buffers.take(a.rows.next_multiple_of(MAX_TILE_ROWS) * b.k.min(MAX_DEPTH));
+    let packed = &mut packed[..];
     // As many rows as leave registers for the panel's columns and one of `a`: 32, 16, 32 and 16 there are.
     match isa.kind() {
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 => isa.run(Product::<12> { a, b, epilogue, c }),
+        Kind::Avx512 => isa.run(Product::<12> {
+            a,
+            b,
+            epilogue,
+            packed,
+            c,
+        }),
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx2 => isa.run(Product::<6> { a, b, epilogue, c }),
+        Kind::Avx2 => isa.run(Product::<6> {
+            a,
+            b,
+            epilogue,
+            packed,
+            c,
+        }),
         #[cfg(target_arch = "aarch64")]
-        Kind::Neon => isa.run(Product::<12> { a, b, epilogue, c }),
-        Kind::Portable => isa.run(Product::<6> { a, b, epilogue, c }),
+        Kind::Neon => isa.run(Product::<12> {
+            a,
+            b,
+            epilogue,
+            packed,
+            c,
+        }),
+        Kind::Portable => isa.run(Product::<6> {
+            a,
+            b,
+            epilogue,
+            packed,
+            c,
+        }),
     }
 }
 
@@ -220,6 +246,8 @@ struct Product<'a, const MR: usize> {
     a: Rows<'a>,
     b: Panels<'a>,
     epilogue: Epilogue<'a>,
+    /// Room for the tiles of one pass.
+    packed: &'a mut [f32],
     c: &'a mut [f32],
 }
 
@@ -229,9 +257,8 @@ impl<const MR: usize> Kernel for Product<'_, MR> {
         let Panels { values, n, k } = self.b;
         let nr = TILE_VECTORS * L::WIDTH;
         let rows = self.a.rows.next_multiple_of(MR);
-        let mut packed = vec![0.0; rows * k.min(MAX_DEPTH)];
         for depth in depths(k) {
-            let packed = &mut packed[..rows * depth.len()];
+            let packed = &mut self.packed[..rows * depth.len()];
             pack_tiles::<MR>(self.a, depth.clone(), packed);
             for (panel, b) in values.chunks_exact(nr * k).enumerate() {
                 let b = &b[depth.start * nr..depth.end * nr];

@@ -41,8 +41,8 @@ pub struct KvCache {
     capacity: usize,
     width: usize,
     len: usize,
-    keys: Vec<f32>,
-    values: Vec<f32>,
+    keys: Buffer,
+    values: Buffer,
 }
 
 impl Tensor {
@@ -156,8 +156,7 @@ impl Cpu {
                 let mut turned = self.buffers.take(c.len());
                 matvec::matvec(self.isa, a, w, epilogue, &mut turned, c);
             } else {
-                let mut packed = self.buffers.take(gemm::packed_len(self.isa, w));
-                gemm::gemm(self.isa, a, w, epilogue, &mut packed, c);
+                gemm::gemm(self.isa, a, w, epilogue, &self.buffers, c);
             }
         });
     }
@@ -301,14 +300,15 @@ impl Backend for Cpu {
     }
 
     fn kv_cache(&self, batch: usize, capacity: usize, width: usize) -> Result<KvCache, Error> {
-        let values = vec![0.0; batch * capacity * width];
+        // Positions that were never written are never read.
+        let room = batch * capacity * width;
         Ok(KvCache {
             batch,
             capacity,
             width,
             len: 0,
-            keys: values.clone(),
-            values,
+            keys: self.buffers.take(room),
+            values: self.buffers.take(room),
         })
     }
 
