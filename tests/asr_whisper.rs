@@ -82,6 +82,7 @@ fn json_is_a_document_of_known_fields() {
     assert_eq!(document["command"], "asr whisper");
     assert_eq!(document["model"]["provider"], "bundled");
     assert_eq!(document["model"]["device"], "cpu");
+    assert_eq!(document["model"]["precision"], "q8");
     assert_eq!(document["failed"], json!([]));
     assert!(document["stats"]["wall_s"].as_f64().unwrap() > 0.0);
 

@@ -72,18 +72,6 @@ impl Contents {
         contents
     }
 
-    /// The element type of most bytes.
-    pub(crate) fn main_dtype(&self) -> Option<&str> {
-        let mut elements = BTreeMap::<&str, u64>::new();
-        for tensor in &self.tensors {
-            *elements.entry(&tensor.dtype).or_default() += elements_of(&tensor.shape);
-        }
-        elements
-            .into_iter()
-            .max_by_key(|(_, count)| *count)
-            .map(|(dtype, _)| dtype)
-    }
-
     /// Where these tensors depart from `expected`, names with shapes: first those that are expected, in their order,
     /// then what is there beside them.
     pub(crate) fn differences(&self, expected: &[(String, Vec<usize>)]) -> Vec<Difference> {

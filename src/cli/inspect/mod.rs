@@ -6,7 +6,7 @@ mod report;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-pub(crate) use self::contents::Contents;
+use self::contents::Contents;
 use self::report::{File, Report};
 use super::Globals;
 use super::error::Error;
@@ -97,7 +97,7 @@ fn inspect(spec: &OsStr, cache_dir: Option<&Path>) -> Result<Report, Error> {
             .map(|(row, provider)| format!("{provider}:{}", row.short_name())),
         licence: plan.row.as_ref().map(|row| row.license.clone()),
         kit: Some(factory.kit().to_owned()),
-        prefab: prefab_name(&plan, &package.dims)?,
+        prefab: prefab_name(&factory, &plan, &package.dims)?,
         geometry: geometry(&package.dims),
         files: described(&files)?,
         contents: Contents::of(&*package.checkpoint),

@@ -31,23 +31,14 @@ pub(super) fn matvec(
     let per_task = (TASK_PRODUCTS / (k * m))
         .clamp(1, n)
         .next_multiple_of(MAX_WIDTH);
-    if m == 1 {
-        c.par_chunks_mut(per_task)
-            .enumerate()
-            .for_each(|(task, out)| {
-                isa.run(Columns {
-                    a,
-                    w,
-                    from: task * per_task,
-                    epilogue,
-                    out,
-                });
-            });
-        return;
-    }
-    // Tasks own stretches of columns, which lie apart in `c`: they write the transpose, which is turned afterwards.
-    let turned = &mut turned[..m * n];
-    turned
+    // Tasks own stretches of columns, which lie apart in `c` unless it is one row: they write the transpose, which is
+    // turned afterwards.
+    let columns = if m == 1 {
+        &mut *c
+    } else {
+        &mut turned[..m * n]
+    };
+    columns
         .par_chunks_mut(per_task * m)
         .enumerate()
         .for_each(|(task, out)| {
@@ -59,6 +50,9 @@ pub(super) fn matvec(
                 out,
             });
         });
+    if m == 1 {
+        return;
+    }
     for (i, c) in c.chunks_exact_mut(n).enumerate() {
         for (c, turned) in c.iter_mut().zip(turned.chunks_exact(m)) {
             *c = turned[i];

@@ -92,16 +92,6 @@ impl Cpu {
         self.pool.install(work)
     }
 
-    /// The instruction set in use.
-    pub fn isa(&self) -> Isa {
-        self.isa
-    }
-
-    /// How many threads work.
-    pub fn threads(&self) -> usize {
-        self.pool.current_num_threads()
-    }
-
     fn tensor(&self, shape: Vec<usize>) -> Tensor {
         let values = self.buffers.take(shape.iter().product());
         Tensor { shape, values }

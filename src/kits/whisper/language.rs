@@ -71,13 +71,6 @@ pub fn parse(text: &str) -> Option<&'static str> {
     })
 }
 
-/// The English name of a code, in lower case.
-pub fn name(code: &str) -> Option<&'static str> {
-    ALL.iter()
-        .find(|&&(known, _)| known == code)
-        .map(|&(_, name)| name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -63,8 +63,6 @@ pub struct Effort {
     pub encode: Duration,
     /// Time in the decoder.
     pub decode: Duration,
-    /// Tokens of the accepted texts.
-    pub tokens: usize,
 }
 
 /// A model, its tokens and its backend, ready for recordings.
@@ -181,7 +179,6 @@ impl<B: Backend> Recording<'_, B> {
                 seek += size;
                 continue;
             }
-            self.effort.tokens += decoded.tokens.len();
             let (segments, advance) = cut(&decoded, &self.transcriber.tokenizer, seek, size);
             for mut segment in segments {
                 segment.id = transcript.segments.len();

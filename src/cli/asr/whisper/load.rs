@@ -9,14 +9,13 @@ use super::Task;
 use crate::audio::{self, Input, LogMel, SAMPLE_RATE};
 use crate::cli::asr::transcribe::{Event, Heard, Listener, Transcriber};
 use crate::cli::error::Error;
-use crate::cli::inspect::Contents;
 use crate::cli::model::{prefab_name, roots};
 use crate::cli::out::Out;
 use crate::cli::output::Model;
 use crate::compute::Backend as _;
 use crate::compute::cpu::{Cpu, Isa};
 use crate::data::{PinnedCache, Spec};
-use crate::kits::whisper::{self, Dims, Package, language};
+use crate::kits::whisper::{self, Dims, language};
 
 /// The model of `asr whisper` when none is named.
 const DEFAULT_MODEL: &str = if cfg!(feature = "bundled-whisper") {
@@ -69,13 +68,13 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
     let of_model = |error: whisper::Error| Error::from(error).of_model(&name);
     let package = plan.construct(&files).map_err(of_model)?;
     check_task(&package.dims, language, options.task)?;
-    let precision = precision(&package);
+    let precision = package.precision().to_owned();
 
     let cpu = Cpu::new(isa, options.threads.get())?;
     let model = Model {
         spec: name.to_string(),
         provider: plan.provider.clone(),
-        prefab: prefab_name(&plan, &package.dims)?,
+        prefab: prefab_name(&factory, &plan, &package.dims)?,
         digest: files
             .get("weights")
             .and_then(|file| file.digest)
@@ -130,13 +129,6 @@ fn check_task(dims: &Dims, language: Option<&str>, task: Task) -> Result<(), Err
         _ => return Ok(()),
     };
     Err(Error::usage(cannot, "`-m base` knows 99 languages"))
-}
-
-/// The number format of most weights.
-fn precision(package: &Package) -> String {
-    Contents::of(&*package.checkpoint)
-        .main_dtype()
-        .map_or_else(|| "none".to_owned(), str::to_lowercase)
 }
 
 /// Whisper on the CPU, as the loop over inputs sees it.
