@@ -9,12 +9,16 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pretrained::audio::{self, Features, Input, LogMel};
 use pretrained::compute::Backend as _;
 use pretrained::compute::cpu::{Cpu, Isa};
-use pretrained::data::{PinnedCache, Roots, Spec};
-use pretrained::kits::whisper::{Options, Package, Task, Transcriber, Transcript, factory};
+use pretrained::data::net::{Network, Settings};
+use pretrained::data::{Roots, Spec, Store};
+use pretrained::kits::whisper::{
+    Options, Package, Task, Transcriber, Transcript, catalog, factory,
+};
 use safetensors::SafeTensors;
 use serde::Deserialize;
 
@@ -63,13 +67,18 @@ fn repository() -> &'static Path {
 
 fn package(spec: &str) -> Package {
     let roots = Roots::from_vars(|_| None);
-    let factory = factory().unwrap();
+    let factory = factory(catalog().unwrap());
     let plan = factory
         .resolve(&Spec::parse(spec, &roots).unwrap())
         .unwrap()
         .plan()
         .unwrap();
-    let files = PinnedCache::new(&roots).bring_local(&plan).unwrap();
+    let settings = Settings {
+        offline: Some("this is a test"),
+        ..Settings::from_vars(|_| None, None)
+    };
+    let store = Store::new(&roots, Arc::new(Network::new(settings)));
+    let files = store.bring_local(&plan.found, &()).unwrap();
     plan.construct(&files).unwrap()
 }
 

@@ -164,6 +164,15 @@ impl Error {
 
     /// One line of JSON, the `pretrained.error/1` schema.
     pub(crate) fn json(&self) -> String {
+        line(&self.document())
+    }
+
+    /// The same as a value, for a document that lists several.
+    pub(crate) fn value(&self) -> serde_json::Value {
+        serde_json::to_value(self.document()).expect("plain data is JSON")
+    }
+
+    fn document(&self) -> impl Serialize {
         #[derive(Serialize)]
         struct Document<'a> {
             schema: &'static str,
@@ -180,14 +189,14 @@ impl Error {
             Self::Input { input, .. } => Some(input.as_str()),
             _ => None,
         };
-        line(&Document {
+        Document {
             schema: "pretrained.error/1",
             code: exit.code(),
             kind: exit.kind(),
             message: self.message(),
             file,
             remedy: self.hint(),
-        })
+        }
     }
 }
 
@@ -198,17 +207,33 @@ fn data_exit(error: &data::Error) -> Exit {
         | E::Manifest { .. }
         | E::UnknownKey { .. }
         | E::AmbiguousWeights { .. } => Exit::Usage,
-        E::NoSuchPath { .. } | E::NoProvider { .. } | E::NotFound { .. } => Exit::NotFound,
+        E::NoSuchPath { .. }
+        | E::NoProvider { .. }
+        | E::NotFound { .. }
+        | E::RepositoryNotFound { .. }
+        | E::RevisionNotFound { .. }
+        | E::EntryNotFound { .. } => Exit::NotFound,
+        E::Network { .. } | E::DownloadFailed { corrupt: false, .. } => Exit::Network,
+        E::Gated { .. } => Exit::Gated,
+        E::Locked { .. } => Exit::Locked,
         E::NotCached(_) => Exit::Offline,
-        E::WrongDigest { .. } | E::WrongSize { .. } => Exit::CheckFailed,
+        E::WrongDigest { .. }
+        | E::WrongSize { .. }
+        | E::Unsafe { .. }
+        | E::Unpinned { .. }
+        | E::DownloadFailed { corrupt: true, .. } => Exit::CheckFailed,
         E::MissingWeights { .. }
         | E::NotWeights { .. }
         | E::Unsupported { .. }
+        | E::OnlyPickle { .. }
         | E::Incomplete { .. } => Exit::IncompleteModel,
         E::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::NotFound,
-        E::Io { .. } | E::Geometry { .. } | E::UnknownPrefab { .. } | E::Duplicate { .. } => {
-            Exit::Internal
-        }
+        E::Io { .. }
+        | E::Write { .. }
+        | E::NoSpace { .. }
+        | E::Geometry { .. }
+        | E::UnknownPrefab { .. }
+        | E::Duplicate { .. } => Exit::Internal,
     }
 }
 

@@ -14,8 +14,12 @@ pub enum Exit {
     Usage = 2,
     /// No such model, file or directory.
     NotFound = 3,
-    /// A known model whose files are not on this machine.
+    /// A known model whose files are not on this machine, and may not or cannot be fetched.
     Offline = 4,
+    /// The network or a hub failed.
+    Network = 5,
+    /// A hub does not let us in; trying again cannot help.
+    Gated = 6,
     /// A device is missing, was lost, or ran out of memory.
     Device = 7,
     /// A digest or a shape is not what it should be.
@@ -26,6 +30,8 @@ pub enum Exit {
     BadInput = 11,
     /// A model that lacks a part, or is of a kind that is not supported.
     IncompleteModel = 12,
+    /// Another process held a lock for too long.
+    Locked = 13,
 }
 
 impl Exit {
@@ -37,11 +43,14 @@ impl Exit {
             Self::Usage => "usage",
             Self::NotFound => "not_found",
             Self::Offline => "offline",
+            Self::Network => "network",
+            Self::Gated => "gated",
             Self::Device => "device",
             Self::CheckFailed => "check_failed",
             Self::Partial => "partial",
             Self::BadInput => "bad_input",
             Self::IncompleteModel => "incomplete_model",
+            Self::Locked => "locked",
         }
     }
 

@@ -3,6 +3,7 @@
 mod asr;
 mod error;
 mod exit;
+mod fetch;
 mod files;
 mod inspect;
 mod json;
@@ -14,9 +15,9 @@ mod progress;
 mod spellings;
 mod stats;
 mod table;
+mod transfers;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -55,15 +56,8 @@ struct Globals {
     #[arg(short, long, global = true, help_heading = "Global options")]
     quiet: bool,
 
-    /// Look for models in DIR/pretrained, not in the user's cache directory [env: PRETRAINED_CACHE_DIR]
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        value_hint = clap::ValueHint::DirPath,
-        help_heading = "Global options"
-    )]
-    cache_dir: Option<PathBuf>,
+    #[command(flatten)]
+    sources: model::Sources,
 }
 
 #[derive(Debug, Subcommand)]
@@ -71,6 +65,7 @@ enum Command {
     /// Turn speech into text
     #[command(subcommand, arg_required_else_help = true)]
     Asr(asr::Asr),
+    Fetch(fetch::Args),
     Prefabs(prefabs::Args),
     Inspect(inspect::Args),
 }
@@ -81,12 +76,15 @@ Exit codes:
    1  a failure of the system, such as a full disk
    2  a flag, a value or a combination that cannot be
    3  no such model, file or directory
-   4  a known model whose files are not on this machine
+   4  a known model whose files are not on this machine, and may not be fetched
+   5  the network or a hub failed
+   6  a hub does not let us in
    7  a device is missing or out of memory
    8  a digest or a shape is not what it should be
    9  of several inputs some or all failed, the rest are done
   11  the only input cannot be read
-  12  a model lacks a part, or is of a kind that is not supported";
+  12  a model lacks a part, or is of a kind that is not supported
+  13  another process held a lock for too long";
 
 /// The grammar, for completions and manual pages.
 pub fn command() -> clap::Command {
@@ -103,6 +101,7 @@ pub fn main() -> ExitCode {
     let mut out = Out::new(cli.globals.voice());
     let ended = match &cli.command {
         Command::Asr(command) => asr::run(command, &cli.globals, &mut out),
+        Command::Fetch(args) => fetch::run(args, &cli.globals, &mut out),
         Command::Prefabs(args) => prefabs::run(args, &cli.globals, &mut out),
         Command::Inspect(args) => inspect::run(args, &cli.globals, &mut out),
     };

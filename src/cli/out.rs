@@ -2,17 +2,42 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::Error;
 use super::progress::{Display, Progress};
+use super::transfers::Transfers;
 
 /// Both streams of the process, and what may be said on them.
 pub(crate) struct Out {
     data: Box<dyn Write + Send>,
-    talk: Box<dyn Write + Send>,
+    talk: Talk,
     voice: Voice,
     data_is_terminal: bool,
     talk_is_terminal: bool,
+}
+
+/// stderr, for whoever has something to say while another works.
+#[derive(Clone)]
+pub(crate) struct Talk(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Talk {
+    fn new(stream: impl Write + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Box::new(stream))))
+    }
+
+    /// Says one line.
+    pub(crate) fn say(&self, text: &str) {
+        self.raw(&(printable(text) + "\n"));
+    }
+
+    fn raw(&self, text: &str) {
+        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody is left to be told that stderr cannot be written.
+        let _ = stream
+            .write_all(text.as_bytes())
+            .and_then(|()| stream.flush());
+    }
 }
 
 /// How much is said on stderr.
@@ -31,7 +56,7 @@ impl Out {
     pub(crate) fn new(voice: Voice) -> Self {
         Self {
             data: Box::new(io::stdout()),
-            talk: Box::new(io::stderr()),
+            talk: Talk::new(io::stderr()),
             voice,
             data_is_terminal: io::stdout().is_terminal(),
             talk_is_terminal: io::stderr().is_terminal(),
@@ -101,21 +126,27 @@ impl Out {
         Progress::new(display, &printable(label), total_secs)
     }
 
+    /// Progress of the files of `model` that are fetched.
+    pub(crate) fn transfers(&self, model: &str) -> Transfers {
+        let display = match (self.voice, self.talk_is_terminal) {
+            (Voice::Quiet | Voice::Json, _) => Display::Hidden,
+            (Voice::Normal, false) => Display::Lines,
+            (Voice::Normal, true) => Display::Bar,
+        };
+        Transfers::new(display, &printable(model), self.talk.clone())
+    }
+
     /// Ends `progress`, at 100 % when its input is `done`.
     pub(crate) fn end_progress(&mut self, progress: Progress, done: bool) {
         self.raw(progress.end(done));
     }
 
     fn say(&mut self, text: &str) {
-        self.raw(&(printable(text) + "\n"));
+        self.talk.say(text);
     }
 
     fn raw(&mut self, text: &str) {
-        // Nobody is left to be told that stderr cannot be written.
-        let _ = self
-            .talk
-            .write_all(text.as_bytes())
-            .and_then(|()| self.talk.flush());
+        self.talk.raw(text);
     }
 }
 
@@ -180,7 +211,7 @@ pub(crate) mod capture {
     pub(crate) fn out(voice: Voice, data: &Captured, talk: &Captured) -> Out {
         Out {
             data: Box::new(data.clone()),
-            talk: Box::new(talk.clone()),
+            talk: super::Talk::new(talk.clone()),
             voice,
             data_is_terminal: false,
             talk_is_terminal: false,

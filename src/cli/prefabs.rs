@@ -67,13 +67,13 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
 /// A compiled-in table cannot be read.
 fn prefabs(kit: Option<Kit>) -> Result<Vec<Prefab>, Error> {
     let (Some(Kit::Whisper) | None) = kit;
-    let factory = whisper::factory()?;
+    let catalog = whisper::catalog()?;
     let describe = |prefab: &data::Prefab| {
         let dims = Dims::from_prefab(prefab)?;
         let elements = |(_, shape): &(String, Vec<usize>)| shape.iter().product::<usize>() as u64;
         let parameters = whisper::tensors(&dims).iter().map(elements).sum();
         Ok(Prefab {
-            kit: factory.kit().to_owned(),
+            kit: catalog.kit().to_owned(),
             name: prefab.name.clone(),
             parameters,
             encoder_layers: dims.n_audio_layer,
@@ -84,7 +84,7 @@ fn prefabs(kit: Option<Kit>) -> Result<Vec<Prefab>, Error> {
             f16_bytes: 2 * parameters,
         })
     };
-    factory.prefabs().map(describe).collect()
+    catalog.prefabs().map(describe).collect()
 }
 
 fn json(prefabs: &[Prefab]) -> String {

@@ -1,59 +1,29 @@
 use std::{fs, path::Path};
 
 use super::{
-    Answer, Construct, Error, Factory, LocalFiles, Prefab, ResourceMap, Row, Spec, local,
-    resource::WEIGHTS, sniff::weights_kind,
+    Answer, Construct, Error, Factory, Found, LocalFiles, Prefab, local, resource::WEIGHTS,
+    sniff::weights_kind,
 };
 
 /// A model that was found but not touched: its files by key, and what it takes to build it.
 pub struct DeferredModel<'f, M, E> {
     factory: &'f Factory<M, E>,
-    model: String,
-    provider: Option<String>,
-    row: Option<Row>,
-    resources: ResourceMap,
+    found: Found,
     overlaid: Vec<String>,
-    answers: Vec<Answer>,
-    instead: Vec<String>,
 }
 
 impl<'f, M, E> DeferredModel<'f, M, E> {
-    pub(super) fn given(factory: &'f Factory<M, E>, spec: &Spec, resources: ResourceMap) -> Self {
+    pub(super) fn new(factory: &'f Factory<M, E>, found: Found) -> Self {
         Self {
             factory,
-            model: spec.to_string(),
-            provider: None,
-            row: None,
-            resources,
+            found,
             overlaid: Vec::new(),
-            answers: Vec::new(),
-            instead: Vec::new(),
-        }
-    }
-
-    pub(super) fn of_row(
-        factory: &'f Factory<M, E>,
-        spec: &Spec,
-        provider: &str,
-        row: Row,
-        answers: Vec<Answer>,
-        instead: Vec<String>,
-    ) -> Self {
-        Self {
-            factory,
-            model: spec.to_string(),
-            provider: Some(provider.to_owned()),
-            resources: row.resources.clone(),
-            row: Some(row),
-            overlaid: Vec::new(),
-            answers,
-            instead,
         }
     }
 
     /// What each provider said, in order; empty for a path.
     pub fn explain(&self) -> &[Answer] {
-        &self.answers
+        &self.found.answers
     }
 
     /// Uses the file at `path` as the resource `key`, in place of the row's if it has one.
@@ -64,7 +34,7 @@ impl<'f, M, E> DeferredModel<'f, M, E> {
     pub fn overlay(mut self, key: &str, path: &Path) -> Result<Self, Error> {
         let mut kinds = self.factory.kinds(key);
         let kind = match (kinds.next(), kinds.next()) {
-            (None, _) => return Err(self.unknown_key(key, self.factory.keys())),
+            (None, _) => return Err(unknown_key(&self.found.model, key, self.factory.keys())),
             _ if !fs::exists(path).unwrap_or(true) => {
                 return Err(Error::NoSuchPath {
                     path: path.to_owned(),
@@ -73,7 +43,8 @@ impl<'f, M, E> DeferredModel<'f, M, E> {
             (Some(kind), None) if key != WEIGHTS => kind,
             _ => weights_kind(path)?,
         };
-        self.resources
+        self.found
+            .resources
             .overlay(local::given(key, kind, path.to_owned())?);
         self.overlaid.push(key.to_owned());
         Ok(self)
@@ -86,16 +57,22 @@ impl<'f, M, E> DeferredModel<'f, M, E> {
     /// [`Error::UnknownPrefab`], [`Error::Unsupported`], [`Error::Incomplete`], [`Error::UnknownKey`], or
     /// [`Error::Manifest`] for a row that a provider did not validate.
     pub fn plan(mut self) -> Result<Plan<'f, M, E>, Error> {
-        let prefab = match &self.row {
-            None => None,
-            Some(row) => Some(self.factory.prefab(&row.prefab).cloned().ok_or_else(|| {
-                Error::UnknownPrefab {
-                    row: row.name.clone(),
-                    prefab: row.prefab.clone(),
-                }
-            })?),
-        };
-        let construct = self.factory.choose(&self.model, &self.resources)?;
+        let found = &mut self.found;
+        let promised = found
+            .row
+            .as_ref()
+            .and_then(|row| Some((row, row.prefab.as_ref()?)));
+        let prefab =
+            match promised {
+                None => None,
+                Some((row, name)) => Some(self.factory.prefab(name).cloned().ok_or_else(|| {
+                    Error::UnknownPrefab {
+                        row: row.name.clone(),
+                        prefab: name.clone(),
+                    }
+                })?),
+            };
+        let construct = self.factory.choose(&found.model, &found.resources)?;
         let read = |key: &str| construct.needs().iter().any(|need| need.key == key);
         if let Some(key) = self.overlaid.iter().find(|key| !read(key)) {
             let known = construct
@@ -103,11 +80,11 @@ impl<'f, M, E> DeferredModel<'f, M, E> {
                 .iter()
                 .map(|need| need.key.to_owned())
                 .collect();
-            return Err(self.unknown_key(key, known));
+            return Err(unknown_key(&found.model, key, known));
         }
-        self.resources.retain(|resource| read(&resource.key));
-        for resource in &self.resources {
-            let table = self.provider.as_deref().unwrap_or("path");
+        found.resources.retain(|resource| read(&resource.key));
+        for resource in &found.resources {
+            let table = found.provider.as_deref().unwrap_or("path");
             resource.validate().map_err(|defect| Error::Manifest {
                 table: table.to_owned(),
                 line: 1,
@@ -115,53 +92,35 @@ impl<'f, M, E> DeferredModel<'f, M, E> {
             })?;
         }
         Ok(Plan {
-            model: self.model,
-            kit: self.factory.kit().to_owned(),
-            provider: self.provider,
-            row: self.row,
+            found: self.found,
             prefab,
-            resources: self.resources,
             overlaid: self.overlaid,
-            answers: self.answers,
-            instead: self.instead,
             construct,
         })
     }
+}
 
-    fn unknown_key(&self, key: &str, known: Vec<String>) -> Error {
-        Error::UnknownKey {
-            model: self.model.clone(),
-            key: key.to_owned(),
-            known,
-        }
+fn unknown_key(model: &str, key: &str, known: Vec<String>) -> Error {
+    Error::UnknownKey {
+        model: model.to_owned(),
+        key: key.to_owned(),
+        known,
     }
 }
 
 /// A complete and checked model: which files it is made of and how it is built.
 pub struct Plan<'f, M, E> {
-    /// The spec, as typed.
-    pub model: String,
-    /// The kit, which names its directory in the cache.
-    pub kit: String,
-    /// The provider whose row it is; `None` for a path.
-    pub provider: Option<String>,
-    /// The row, as the provider has it; `None` for a path.
-    pub row: Option<Row>,
+    /// The model; its resources are the files that the constructor reads, overlays applied.
+    pub found: Found,
     /// The geometry that the row promises; `None` for a path.
     pub prefab: Option<Prefab>,
-    /// The files that the constructor reads, overlays applied.
-    pub resources: ResourceMap,
     /// The keys that overlays replaced or added.
     pub overlaid: Vec<String>,
-    /// What each provider said, in order; empty for a path.
-    pub answers: Vec<Answer>,
-    /// Specs of the same model that need no file.
-    pub instead: Vec<String>,
     construct: &'f Construct<M, E>,
 }
 
 impl<M, E> Plan<'_, M, E> {
-    /// Builds the model from the files that the cache brought local for this plan.
+    /// Builds the model from the files that were brought local for this plan.
     ///
     /// # Errors
     /// The kit's.

@@ -1,4 +1,7 @@
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use super::{Kind, Sha256, Signature};
 
@@ -42,9 +45,121 @@ pub enum Error {
         /// Specs of all rows.
         known: Vec<String>,
     },
-    /// A file is in none of its places.
+    /// A file is in none of its places, and cannot be fetched.
     #[error(transparent)]
     NotCached(Box<NotCached>),
+    /// The hub gives the files only to those who asked for them and were let in.
+    #[error("the files of `{repo}` are given only to accounts that were granted access{}", if *with_token { ", and this token's was not" } else { "" })]
+    Gated {
+        /// The repository.
+        repo: String,
+        /// Its page, where access is asked for.
+        page: String,
+        /// Whether a token was sent.
+        with_token: bool,
+        /// A spec of the same model where nobody asks.
+        ungated: Option<String>,
+    },
+    /// The hub has no such repository, or does not show it to us.
+    #[error("the hub has no repository `{repo}`, or it is private and {}", if *with_token { "this token may not see it" } else { "there is no token" })]
+    RepositoryNotFound {
+        /// The repository.
+        repo: String,
+        /// Whether a token was sent.
+        with_token: bool,
+    },
+    /// The repository has no such branch, tag or commit.
+    #[error("`{repo}` has no revision `{revision}`")]
+    RevisionNotFound {
+        /// The repository.
+        repo: String,
+        /// The revision.
+        revision: String,
+        /// Revisions of it that are in the cache.
+        known: Vec<String>,
+    },
+    /// The repository has no such file.
+    #[error("`{repo}` has no file `{file}`")]
+    EntryNotFound {
+        /// The repository, with its revision.
+        repo: String,
+        /// The file.
+        file: String,
+    },
+    /// A hub's listing or commit cannot be trusted; nothing was downloaded.
+    #[error("`{repo}`: the hub's {what} `{value}` is refused: {reason}")]
+    Unsafe {
+        /// The repository.
+        repo: String,
+        /// `path` or `commit`.
+        what: &'static str,
+        /// As listed.
+        value: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// No answer that could be used.
+    #[error("{url}: {reason}")]
+    Network {
+        /// What was asked for, without its query.
+        url: String,
+        /// What came of it.
+        reason: String,
+        /// What the user can do about it.
+        remedy: Option<&'static str>,
+    },
+    /// A file was answered with other bytes than promised; nothing of it was kept.
+    #[error("cannot download `{file}`: {}", attempts.join("; "))]
+    DownloadFailed {
+        /// The file.
+        file: String,
+        /// What each place answered.
+        attempts: Vec<String>,
+        /// Whether the bytes were there but wrong.
+        corrupt: bool,
+    },
+    /// The file system has no room for what is to be fetched.
+    #[error("`{}` has {free} bytes free, and {needed} are needed", path.display())]
+    NoSpace {
+        /// Where.
+        path: PathBuf,
+        /// Bytes to come.
+        needed: u64,
+        /// Bytes there are.
+        free: u64,
+    },
+    /// Another process holds a lock.
+    #[error("`{}` is locked{}", path.display(), holder.map(|pid| format!(" by process {pid}")).unwrap_or_default())]
+    Locked {
+        /// The lock.
+        path: PathBuf,
+        /// The process that holds it.
+        holder: Option<u32>,
+    },
+    /// The file system refused to take something.
+    #[error("cannot write `{}`", path.display())]
+    Write {
+        /// What was to be written.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A repository's weights are only there as a pickle, and nobody allowed that.
+    #[error("`{model}` has its weights only as {}", list(files))]
+    OnlyPickle {
+        /// The spec.
+        model: String,
+        /// The pickles.
+        files: Vec<String>,
+    },
+    /// A published file that nothing pins, and that no hub lists either.
+    #[error("`{file}` of `{model}` has no sha256 to hold it against")]
+    Unpinned {
+        /// The spec.
+        model: String,
+        /// The file.
+        file: String,
+    },
     /// A file's bytes do not have the digest that pins them.
     #[error("`{file}` has sha256 {found}, expected {expected}")]
     WrongDigest {
@@ -168,6 +283,35 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it says no more than that nobody knows the name.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound { .. })
+    }
+
+    /// Adds what another search for the same name says.
+    pub fn join(&mut self, other: Self) {
+        if let (
+            Self::NotFound {
+                asked, near, known, ..
+            },
+            Self::NotFound {
+                asked: more_asked,
+                near: more_near,
+                known: more_known,
+                ..
+            },
+        ) = (self, other)
+        {
+            let news = more_asked
+                .into_iter()
+                .filter(|provider| !asked.contains(provider));
+            let news: Vec<_> = news.collect();
+            asked.extend(news);
+            near.extend(more_near);
+            known.extend(more_known);
+        }
+    }
+
     /// What the user can do about it, in one line.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -196,6 +340,39 @@ impl Error {
                 "give a safetensors file, a torch archive, or a directory that holds one"
                     .to_owned(),
             ),
+            Self::Gated {
+                page,
+                with_token,
+                ungated,
+                ..
+            } => Some(gated_hint(page, *with_token, ungated.as_deref())),
+            Self::RepositoryNotFound {
+                with_token: false, ..
+            } => Some("check the spelling; for a private one put a token into HF_TOKEN".to_owned()),
+            Self::RepositoryNotFound { .. } => Some("check the spelling, and the token".to_owned()),
+            Self::RevisionNotFound { known, .. } => {
+                (!known.is_empty()).then(|| format!("in the cache there is {}", list(known)))
+            }
+            Self::Unsafe { .. } => {
+                Some("this hub is broken or hostile: nothing was downloaded".to_owned())
+            }
+            Self::Network { remedy, .. } => remedy.map(str::to_owned),
+            Self::DownloadFailed { corrupt: true, .. } => {
+                Some("what came is not the published file; nothing of it was kept".to_owned())
+            }
+            Self::DownloadFailed { .. } => Some("try again: what has come is kept".to_owned()),
+            Self::NoSpace { .. } => {
+                Some("make room, or name another place by `--cache-dir`".to_owned())
+            }
+            Self::Locked { .. } => Some("wait for it, or end it".to_owned()),
+            Self::OnlyPickle { .. } => Some(
+                "`--allow-pickle` fetches them; they are read without running anything in them"
+                    .to_owned(),
+            ),
+            Self::Unpinned { .. } => Some(
+                "`pretrained fetch --allow-unpinned` fetches it and prints the digest to pin it by"
+                    .to_owned(),
+            ),
             Self::Unsupported { readable, .. } => Some(format!("it reads {}", list(readable))),
             Self::Incomplete { .. } => Some("put it beside the weights".to_owned()),
             Self::UnknownKey { known, .. } => Some(format!("the keys are {}", list(known))),
@@ -204,11 +381,28 @@ impl Error {
     }
 }
 
+/// The error of a file system that would not take `path`.
+pub(super) fn unwritable(path: &Path, source: io::Error) -> Error {
+    Error::Write {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The error of a file system that would not give `path`.
+pub(super) fn unreadable(path: &Path, source: io::Error) -> Error {
+    Error::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
 /// A file that is in none of its places, and what would help.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{model}` is not on this machine: {file} is neither in the cache nor in a local place{}",
-    notes(passed_over)
+    "`{model}` is not on this machine: {file} is neither in the cache nor in a local place{}{}",
+    notes(passed_over),
+    offline.map(|why| format!("; not fetched, {why}")).unwrap_or_default()
 )]
 pub struct NotCached {
     /// The spec.
@@ -225,19 +419,24 @@ pub struct NotCached {
     pub url: Option<String>,
     /// Specs of the same model that need no file.
     pub instead: Vec<String>,
+    /// Why it was not fetched; `None` when nobody publishes it.
+    pub offline: Option<&'static str>,
 }
 
 impl NotCached {
     fn hint(&self) -> String {
-        let mut hint = String::new();
-        if !self.instead.is_empty() {
-            hint = format!(
-                "use {}, which is in this binary, or ",
-                either(&self.instead)
+        let instead = match self.instead.as_slice() {
+            [] => String::new(),
+            specs => format!("use {}, which is in this binary, or ", either(specs)),
+        };
+        if self.offline.is_some() {
+            return format!(
+                "{instead}run `pretrained fetch {} --cache-dir DIR` where there is a network, and bring DIR here",
+                self.model
             );
         }
         if self.places.is_empty() {
-            return hint + "name a cache directory by PRETRAINED_CACHE_DIR, or give a path";
+            return instead + "name a cache directory by PRETRAINED_CACHE_DIR, or give a path";
         }
         let places: Vec<_> = self
             .places
@@ -249,7 +448,7 @@ impl NotCached {
             .as_ref()
             .map(|url| format!(" (published at {url})"));
         format!(
-            "{hint}put the file{} at {}",
+            "{instead}put the file{} at {}",
             from.unwrap_or_default(),
             either(&places)
         )
@@ -337,11 +536,15 @@ pub enum Defect {
         /// The resource.
         key: String,
     },
-    /// Not a SHA-256 digest.
-    #[error("`{found}` is not a sha256: expected 64 lower-case hexadecimal digits")]
+    /// Not a digest.
+    #[error("`{found}` is not a {kind}: expected lower-case hexadecimal digits, {digits} of them")]
     Digest {
         /// As written.
         found: String,
+        /// `sha256` or `git blob id`.
+        kind: &'static str,
+        /// How many digits it has.
+        digits: usize,
     },
     /// A row of linked bytes and the bytes do not match by file name.
     #[error("no bytes are linked in for `{file}`")]
@@ -355,6 +558,18 @@ pub enum Defect {
         /// The name given to the bytes.
         file: String,
     },
+}
+
+fn gated_hint(page: &str, with_token: bool, ungated: Option<&str>) -> String {
+    let ask = if with_token {
+        format!("ask for access at {page}")
+    } else {
+        format!("ask for access at {page}, and put a token of that account into HF_TOKEN")
+    };
+    ungated.map_or_else(
+        || ask.clone(),
+        |spec| format!("{ask}; or use `{spec}`, the same model without a gate"),
+    )
 }
 
 /// Quoted items after one another.
@@ -406,6 +621,7 @@ mod tests {
             }],
             url: Some("https://example.org/tiny.en.pt".to_owned()),
             instead: vec!["bundled:tiny.en".to_owned()],
+            offline: None,
         }));
         assert_eq!(
             error.to_string(),

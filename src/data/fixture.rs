@@ -1,7 +1,12 @@
 //! A kit for the tests of this room: a table of two published models, one linked in, and constructors that only say
 //! which of them was chosen.
 
-use super::{Content, Error, Factory, Kind, LocalFiles, Manifest, Need, Roots, Row, Sha256};
+use std::sync::Arc;
+
+use super::{
+    Catalog, Content, Error, Factory, Kind, LocalFiles, Manifest, Need, Roots, Row, Sha256, Store,
+    net::{Network, Settings},
+};
 
 /// What the fixture's constructors build: which one it was, and the keys and provenances it got.
 pub(super) type Built = (&'static str, Vec<String>);
@@ -54,14 +59,15 @@ pub(super) fn bundled(bytes: &'static [u8]) -> Manifest {
     Manifest::bundled(&format!("{HEAD}{row}"), &[("tiny.safetensors", bytes)]).unwrap()
 }
 
-pub(super) fn empty() -> Factory<Built, Error> {
+/// A factory of `catalog` whose constructors only say which of them was chosen.
+pub(super) fn of(catalog: Catalog) -> Factory<Built, Error> {
     let build = |name: &'static str| {
         move |files: &LocalFiles| {
             let describe = |file: &super::LocalFile| format!("{} {:?}", file.key, file.provenance);
             Ok((name, files.iter().map(describe).collect()))
         }
     };
-    Factory::new("toy")
+    Factory::new(catalog)
         .construct(
             &[
                 Need::required("weights", Kind::OpenaiPt),
@@ -85,16 +91,17 @@ pub(super) fn empty() -> Factory<Built, Error> {
         )
 }
 
-/// A factory whose linked model is sound, and reads without a config.
+/// The two models, the linked one sound.
+pub(super) fn catalog() -> Catalog {
+    let catalog = Catalog::new("toy").provider(well_known()).unwrap();
+    catalog.provider(bundled(LINKED)).unwrap()
+}
+
+/// A factory that can build the linked model without a config.
 pub(super) fn factory() -> Factory<Built, Error> {
-    empty()
-        .construct(&[Need::required("weights", Kind::Safetensors)], |_| {
-            Ok(("lone", Vec::new()))
-        })
-        .provider(well_known())
-        .unwrap()
-        .provider(bundled(LINKED))
-        .unwrap()
+    of(catalog()).construct(&[Need::required("weights", Kind::Safetensors)], |_| {
+        Ok(("lone", Vec::new()))
+    })
 }
 
 /// A cache root and an upstream cache, both empty, and the roots that name them.
@@ -113,9 +120,16 @@ impl Machine {
 
     pub(super) fn roots(&self) -> Roots {
         Roots::default()
-            .with_cache(self.cache.path())
-            .with_place(Roots::OPENAI_WHISPER, self.upstream.path())
+            .with_cache(self.cache.path(), "test")
+            .with_place(Roots::OPENAI_WHISPER, self.upstream.path(), "test")
     }
+}
+
+/// The store of `roots`, and no network.
+pub(super) fn store(roots: &Roots) -> Store {
+    let mut settings = Settings::from_vars(|_| None, None);
+    settings.offline = Some("this is a test");
+    Store::new(roots, Arc::new(Network::new(settings)))
 }
 
 /// The row's only file as bytes, for comparison.

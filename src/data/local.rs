@@ -5,29 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Error, Kind, Resource, ResourceMap, Source, resource::WEIGHTS, sniff::weights_kind};
-
-/// Names of weight files in a directory, the preferred one first: safetensors before pickles.
-const WEIGHT_FILES: [&str; 3] = [
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-];
-
-/// Endings of weight files that may have any name, if there is only one of the kind.
-const WEIGHT_ENDINGS: [&str; 2] = [".safetensors", ".pt"];
-
-/// What may stand beside the weights.
-const COMPANIONS: [(&str, &str, Kind); 4] = [
-    ("config", "config.json", Kind::Json),
-    ("generation_config", "generation_config.json", Kind::Json),
-    (
-        "preprocessor_config",
-        "preprocessor_config.json",
-        Kind::Json,
-    ),
-    ("tokenizer", "tokenizer.json", Kind::TokenizerJson),
-];
+use super::{
+    Error, Kind, Resource, ResourceMap, Source,
+    conventions::{COMPANIONS, WEIGHT_FILES, Weights, looked_for},
+    resource::WEIGHTS,
+    sniff::weights_kind,
+};
 
 /// The resources of the model at `path`, a weight file or a directory that holds one.
 ///
@@ -98,12 +81,6 @@ pub(super) fn is_absence(error: &io::Error) -> bool {
 }
 
 fn weights_in(dir: &Path) -> Result<PathBuf, Error> {
-    for name in WEIGHT_FILES {
-        let path = dir.join(name);
-        if is_file(&path)? {
-            return Ok(path);
-        }
-    }
     let io = |source| Error::Io {
         path: dir.to_owned(),
         source,
@@ -111,40 +88,26 @@ fn weights_in(dir: &Path) -> Result<PathBuf, Error> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir).map_err(io)? {
         // A name that is not UTF-8 has no ending of ours to recognise.
-        if let Ok(name) = entry.map_err(io)?.file_name().into_string() {
+        let Ok(name) = entry.map_err(io)?.file_name().into_string() else {
+            continue;
+        };
+        if !dir.join(&name).is_dir() {
             names.push(name);
         }
     }
-    names.sort();
-    for ending in WEIGHT_ENDINGS {
-        let mut files = Vec::new();
-        for name in names.iter().filter(|name| name.ends_with(ending)) {
-            if is_file(&dir.join(name))? {
-                files.push(name.clone());
-            }
-        }
-        match files.as_slice() {
-            [] => {}
-            [file] => return Ok(dir.join(file)),
-            _ => {
-                return Err(Error::AmbiguousWeights {
-                    path: dir.to_owned(),
-                    files,
-                });
-            }
-        }
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    match Weights::among(&names) {
+        Weights::File(name) => Ok(dir.join(name)),
+        Weights::Ambiguous(files) => Err(Error::AmbiguousWeights {
+            path: dir.to_owned(),
+            files: files.into_iter().map(str::to_owned).collect(),
+        }),
+        Weights::Missing => Err(Error::MissingWeights {
+            path: dir.to_owned(),
+            looked_for: looked_for(),
+            same_name: None,
+        }),
     }
-    let patterns = WEIGHT_ENDINGS.iter().map(|ending| format!("*{ending}"));
-    let looked_for = WEIGHT_FILES
-        .iter()
-        .map(|&name| name.to_owned())
-        .chain(patterns)
-        .collect();
-    Err(Error::MissingWeights {
-        path: dir.to_owned(),
-        looked_for,
-        same_name: None,
-    })
 }
 
 fn is_file(path: &Path) -> Result<bool, Error> {

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::{Error, Kind, Prefab, Sha256};
+use super::{Error, Kind, Sha256};
 
 /// Where a file was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -13,6 +13,10 @@ pub enum Provenance {
     Cached,
     /// In a local place, used there; trusted.
     LocalDir,
+    /// In the hub's cache, used there; trusted.
+    HfCache,
+    /// Downloaded in this run, and held against what was promised of it.
+    Downloaded,
     /// Linked into the binary; checked against its digest.
     Bundled,
     /// At a path that the user gave.
@@ -96,18 +100,12 @@ impl LocalFile {
 /// The files of a model, all on this machine.
 #[derive(Clone, Debug)]
 pub struct LocalFiles {
-    prefab: Option<Prefab>,
     files: Vec<LocalFile>,
 }
 
 impl LocalFiles {
-    pub(super) fn new(prefab: Option<Prefab>, files: Vec<LocalFile>) -> Self {
-        Self { prefab, files }
-    }
-
-    /// The geometry that the model's row promises; `None` for a given path.
-    pub fn prefab(&self) -> Option<&Prefab> {
-        self.prefab.as_ref()
+    pub(super) fn new(files: Vec<LocalFile>) -> Self {
+        Self { files }
     }
 
     /// The file of `key`; there is one for every key that the constructor requires.

@@ -1,12 +1,15 @@
-use std::{collections::HashSet, ops::Range};
+use std::{collections::HashSet, ops::Range, path::Path};
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Defect, Error, Prefab, Provider, Row};
+use super::{Defect, Error, Prefab, Provider, Row, error::unreadable};
 
 /// The schema of tables that this version reads.
 const SCHEMA: u32 = 1;
+
+/// The prefix that chooses the user's own tables.
+const MANIFEST: &str = "manifest";
 
 /// A kit's prefabs and rows as one TOML file; the compiled-in tables and a user's own have the same form. It is the
 /// provider of its rows.
@@ -23,7 +26,7 @@ const SCHEMA: u32 = 1;
 /// [[row]]
 /// name = "openai/tiny.en"
 /// aliases = ["tiny.en"]                     # optional
-/// prefab = "whisper-tiny.en"
+/// prefab = "whisper-tiny.en"                # optional
 /// license = "MIT"
 /// origin = "https://github.com/openai/whisper"
 /// [[row.resource]]
@@ -34,6 +37,18 @@ const SCHEMA: u32 = 1;
 /// sha256 = "d3dd57d3…"
 /// size = 75571315                           # optional
 /// sources = [{ local = "openai-whisper" }, { url = "https://…" }]
+///
+/// [[row]]
+/// name = "openai/whisper-tiny.en"
+/// license = "Apache-2.0"
+/// origin = "https://huggingface.co/openai/whisper-tiny.en"
+/// hub = "openai/whisper-tiny.en@87c71024…"  # optional; its files need no namespace, sources or pin
+/// [row.descriptor]                          # optional, in the kit's own words
+/// languages = ["en"]
+/// [[row.resource]]
+/// key = "config"
+/// file = "config.json"
+/// kind = "json"
 /// ```
 #[derive(Clone, Debug)]
 pub struct Manifest {
@@ -96,7 +111,8 @@ impl Manifest {
         let mut rows = Vec::with_capacity(file.row.len());
         for row in file.row {
             let span = row.span();
-            let row = row.into_inner();
+            let mut row = row.into_inner();
+            row.complete();
             row.validate().map_err(|defect| at(span.clone(), defect))?;
             for name in row.names() {
                 if !names.insert(name.to_owned()) {
@@ -117,6 +133,41 @@ impl Manifest {
             prefabs,
             rows,
         })
+    }
+
+    /// Reads the user's own table at `path`, the provider `manifest`.
+    ///
+    /// # Errors
+    /// [`Error::Io`], and as [`Manifest::parse`].
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?;
+        let mut manifest = Self::parse(&path.display().to_string(), &text)?;
+        manifest.name = MANIFEST.to_owned();
+        Ok(manifest)
+    }
+
+    /// Adds the prefabs and rows of `other`, a table of the same kit.
+    ///
+    /// # Errors
+    /// [`Error::Duplicate`] for a name that both have.
+    pub fn join(&mut self, other: Self) -> Result<(), Error> {
+        let duplicate = |what, name: &str| Error::Duplicate {
+            what,
+            name: name.to_owned(),
+        };
+        for prefab in other.prefabs {
+            if self.prefabs.iter().any(|known| known.name == prefab.name) {
+                return Err(duplicate("prefab", &prefab.name));
+            }
+            self.prefabs.push(prefab);
+        }
+        for row in other.rows {
+            if let Some(name) = row.names().find(|name| self.row(name).is_some()) {
+                return Err(duplicate("name", name));
+            }
+            self.rows.push(row);
+        }
+        Ok(())
     }
 
     /// The row that answers to `name`.
@@ -279,7 +330,8 @@ sources = [{{ local = "openai-whisper" }}, {{ url = "https://example.org/tiny.pt
             .lines()
             .filter(|line| !line.starts_with("sha256"))
             .collect::<Vec<_>>()
-            .join("\n");
+            .join("\n")
+            .replace(", { url = \"https://example.org/tiny.pt\" }", "");
         for (text, expected) in [
             (without_pin, "t.toml:9: resource `weights` has no sha256"),
             (table() + &twice, "t.toml:22: row `other` has no resources"),

@@ -13,17 +13,24 @@
 //! environment is read once, by [`Roots::from_vars`], and passed in.
 
 mod bundled;
-mod cache;
+mod catalog;
+mod conventions;
 mod deferred;
 mod digest;
+mod disk;
 mod error;
 mod factory;
 #[cfg(test)]
 mod fixture;
+pub mod hub;
 mod local;
 mod local_files;
+mod lock;
 mod manifest;
 mod near;
+pub mod net;
+mod observer;
+mod pinned;
 mod prefab;
 mod provider;
 mod resource;
@@ -32,19 +39,24 @@ mod row;
 mod signature;
 mod sniff;
 mod spec;
+mod store;
 mod well_known;
 
-pub use cache::PinnedCache;
+pub use catalog::{Catalog, Found};
 pub use deferred::{DeferredModel, Plan};
-pub use digest::Sha256;
+pub use digest::{ContentId, GitBlob, Sha256};
 pub use error::{Defect, Error, NotCached, PassedOver};
 pub use factory::{Construct, Factory, Need};
+pub use hub::HubCache;
 pub use local_files::{Content, LocalFile, LocalFiles, Provenance};
 pub use manifest::Manifest;
+pub use observer::Observer;
+pub use pinned::{Pin, PinnedCache};
 pub use prefab::Prefab;
-pub use provider::{Answer, Outcome, Provider};
+pub use provider::{Answer, Layout, Outcome, Provider};
 pub use resource::{Kind, Linked, Resource, ResourceMap, Source};
-pub use roots::Roots;
+pub use roots::{Root, Roots};
 pub use row::Row;
 pub use signature::Signature;
 pub use spec::Spec;
+pub use store::{Brought, Options, Standing, Store};

@@ -16,6 +16,11 @@ pub trait Provider: Send + Sync {
         true
     }
 
+    /// How the files of its rows are laid out in the cache.
+    fn layout(&self) -> Layout {
+        Layout::Pinned
+    }
+
     /// The rows it can list, in the order to show them; empty when there are too many to know.
     fn rows(&self) -> &[Row] {
         &[]
@@ -25,6 +30,15 @@ pub trait Provider: Send + Sync {
     fn prefabs(&self) -> &[Prefab] {
         &[]
     }
+}
+
+/// How files are laid out on this machine once they are fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// By digest, in the pinned cache.
+    Pinned,
+    /// By repository and commit, in the hub's cache.
+    Hub,
 }
 
 /// What one provider said when a spec was resolved.

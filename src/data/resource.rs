@@ -3,7 +3,7 @@ use std::{fmt, path::PathBuf};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Defect, Sha256};
+use super::{Defect, Sha256, hub::HubRef};
 
 /// The key of a model's weights, in every table and for every kit.
 pub(super) const WEIGHTS: &str = "weights";
@@ -31,6 +31,16 @@ pub enum Kind {
     Tiktoken,
     /// The `tokenizer.json` of the tokenizers library.
     TokenizerJson,
+    /// Plain text whose meaning its key tells: merges, a list of words.
+    Text,
+    /// A SentencePiece model.
+    Sentencepiece,
+    /// A chat template.
+    Jinja,
+    /// An ONNX graph; kept for comparison, never run.
+    Onnx,
+    /// A TorchScript archive; kept for comparison, never run.
+    Torchscript,
 }
 
 impl Kind {
@@ -46,6 +56,11 @@ impl Kind {
             Self::Json => "json",
             Self::Tiktoken => "tiktoken",
             Self::TokenizerJson => "tokenizer-json",
+            Self::Text => "text",
+            Self::Sentencepiece => "sentencepiece",
+            Self::Jinja => "jinja",
+            Self::Onnx => "onnx",
+            Self::Torchscript => "torchscript",
         }
     }
 }
@@ -74,6 +89,9 @@ pub enum Source {
     Local(String),
     /// Where the file is published.
     Url(String),
+    /// A repository of the hub that has it under the resource's `file`: in the hub's cache it is used in place, and
+    /// from the hub it can be had.
+    Hub(HubRef),
     /// Bytes linked into the binary; a manifest cannot carry them.
     #[serde(skip)]
     Linked(Linked),
@@ -92,22 +110,24 @@ pub struct Resource {
     pub file: String,
     /// What it holds.
     pub kind: Kind,
-    /// The cache directory that it shares with the files of the same origin: `openai`.
+    /// The cache directory that it shares with the files of the same origin: `openai`. Where its row has a hub
+    /// repository, that one's owner if nothing is said.
     #[serde(default)]
     pub namespace: String,
-    /// The pin.
+    /// The pin. Without one, the first fetch pins what it finds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Sha256>,
     /// Length in bytes, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Where it can be had from, in order.
+    /// Where it can be had from, in order. Where its row has a hub repository, from there if nothing is said.
     #[serde(default)]
     pub sources: Vec<Source>,
 }
 
 impl Resource {
-    /// Checks what the types cannot: path parts that stay inside the cache, and a pin for everything but a given path.
+    /// Checks what the types cannot: path parts that stay inside the cache, and a pin for whatever cannot be pinned by
+    /// its first fetch.
     ///
     /// # Errors
     /// The first [`Defect`] found.
@@ -130,13 +150,14 @@ impl Resource {
                 namespace: self.namespace.clone(),
             });
         }
-        if !self.file.split('/').all(is_safe_name) {
+        if !is_safe_path(&self.file) {
             return Err(Defect::File {
                 key: self.key.clone(),
                 file: self.file.clone(),
             });
         }
-        if self.sha256.is_none() {
+        let is_remote = |source: &Source| matches!(source, Source::Url(_) | Source::Hub(_));
+        if self.sha256.is_none() && !self.sources.iter().any(is_remote) {
             return Err(Defect::Unpinned {
                 key: self.key.clone(),
             });
@@ -152,6 +173,14 @@ impl Resource {
         })
     }
 
+    /// The hub repository that has it, if its table says.
+    pub fn hub(&self) -> Option<&HubRef> {
+        self.sources.iter().find_map(|source| match source {
+            Source::Hub(hub) => Some(hub),
+            _ => None,
+        })
+    }
+
     /// Whether its bytes are in the binary.
     pub fn is_linked(&self) -> bool {
         self.sources
@@ -160,11 +189,27 @@ impl Resource {
     }
 }
 
+/// Whether `path` is a relative path that stays where it is put, on every platform.
+pub(super) fn is_safe_path(path: &str) -> bool {
+    path.split('/').all(is_safe_name)
+}
+
 /// Whether `name` is one path component that means the same on every platform.
 fn is_safe_name(name: &str) -> bool {
     !name.is_empty()
         && !name.ends_with(['.', ' '])
         && !name.contains(|c: char| c.is_control() || r#"/\:*?"<>|"#.contains(c))
+        && !is_device(name)
+}
+
+/// Whether Windows reads `name` as a device, whatever its extension.
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
+    let numbered = |prefix| {
+        stem.strip_prefix(prefix)
+            .is_some_and(|rest| matches!(rest.as_bytes(), [b'1'..=b'9']))
+    };
+    matches!(stem.as_str(), "con" | "prn" | "aux" | "nul") || numbered("com") || numbered("lpt")
 }
 
 /// A model's files in the order of its table, each key once.
@@ -281,6 +326,9 @@ mod tests {
             "a\0",
             "x ",
             "a?b",
+            "con",
+            "a/NUL.json",
+            "lpt1.txt",
         ] {
             let file = Resource {
                 file: file.to_owned(),
@@ -309,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_given_path_needs_no_pin() {
+    fn only_what_can_be_fetched_or_is_given_needs_no_pin() {
         let unpinned = Resource {
             sha256: None,
             ..resource("weights")
@@ -325,7 +373,11 @@ mod tests {
                 Err(Defect::Unpinned { .. })
             ));
         }
-        assert!(with(vec![Source::Given("/x/y".into())]).validate().is_ok());
+        let hub = Source::Hub("org/repo@main".parse().unwrap());
+        let url = Source::Url("https://example.org/x".to_owned());
+        for source in [Source::Given("/x/y".into()), hub, url] {
+            assert!(with(vec![source]).validate().is_ok());
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Defect, ResourceMap};
+use super::{Defect, ResourceMap, Source, hub::HubRef};
 
 /// A name in a provider: which geometry it has, and which files it is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,12 +11,25 @@ pub struct Row {
     /// Other names it answers to, the one to show first.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// The name of its [`Prefab`](super::Prefab).
-    pub prefab: String,
+    /// The name of its [`Prefab`](super::Prefab); files that are no model, and repositories of the hub, have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefab: Option<String>,
     /// SPDX expression of the weights' licence.
     pub license: String,
     /// Where the weights come from, for people: a repository or a page.
     pub origin: String,
+    /// The hub repository of those resources that name no source of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hub: Option<HubRef>,
+    /// Whether the repository asks for consent before it gives its files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gated: bool,
+    /// The spec of the same model where nobody asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ungated: Option<String>,
+    /// What else the kit must know to use it as published, in the kit's own words: pooling, prompts, stop tokens.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub descriptor: toml::Table,
     /// Its files, by key.
     #[serde(rename = "resource")]
     pub resources: ResourceMap,
@@ -33,6 +46,19 @@ impl Row {
     /// The name to show: the first alias, which is the short one, else the name.
     pub fn short_name(&self) -> &str {
         self.aliases.first().unwrap_or(&self.name)
+    }
+
+    /// Gives the resources that name no source or namespace those of the row's hub repository.
+    pub(super) fn complete(&mut self) {
+        let Some(hub) = &self.hub else { return };
+        for resource in self.resources.iter_mut() {
+            if resource.sources.is_empty() {
+                resource.sources.push(Source::Hub(hub.clone()));
+            }
+            if resource.namespace.is_empty() {
+                resource.namespace = hub.repo.owner().to_owned();
+            }
+        }
     }
 
     /// Checks what the types cannot: names that can be typed, and sound resources.

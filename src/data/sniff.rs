@@ -1,7 +1,7 @@
 use std::{fs::File, io::Read, path::Path};
 
 use super::signature::PREFIX_BYTES;
-use super::{Error, Kind, Signature};
+use super::{Error, Kind, Signature, conventions};
 
 /// What the weight file at `path` holds: by its content where that is conclusive, else by its name, so that a damaged
 /// file still reaches the reader that can say how it is damaged.
@@ -43,19 +43,14 @@ pub(super) fn weights_kind(path: &Path) -> Result<Kind, Error> {
     }
 }
 
+/// The kind of a weight file by its ending; a document beside weights is none.
 fn kind_by_name(path: &Path) -> Option<Kind> {
-    let kinds = [
-        (".safetensors", Kind::Safetensors),
-        (".safetensors.index.json", Kind::SafetensorsIndex),
-        (".pt", Kind::OpenaiPt),
-        (".bin", Kind::Pytorch),
-        (".pth", Kind::Pytorch),
-        (".gguf", Kind::Gguf),
-    ];
-    kinds
-        .iter()
-        .find(|(end, _)| named(path, end))
-        .map(|(_, kind)| *kind)
+    let kind = conventions::kind_by_name(path.file_name()?.to_str()?)?;
+    matches!(
+        kind,
+        Kind::Safetensors | Kind::SafetensorsIndex | Kind::OpenaiPt | Kind::Pytorch | Kind::Gguf
+    )
+    .then_some(kind)
 }
 
 fn named(path: &Path, end: &str) -> bool {

@@ -40,8 +40,8 @@ mod tests {
                 whisper
                     .prefabs
                     .iter()
-                    .any(|prefab| prefab.name == row.prefab),
-                "{}",
+                    .any(|prefab| Some(&prefab.name) == row.prefab.as_ref()),
+                "{:?}",
                 row.prefab
             );
             assert_eq!(

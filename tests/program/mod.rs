@@ -83,14 +83,15 @@ impl Place {
         names
     }
 
-    /// The binary with nothing of this machine's environment, and an empty stdin.
+    /// The binary with nothing of this machine's environment, no network, and an empty stdin.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pretrained"));
         command
             .args(args)
             .current_dir(self.dir.path())
             .env_clear()
-            .env("HOME", self.dir.path());
+            .env("HOME", self.dir.path())
+            .env("PRETRAINED_OFFLINE", "1");
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

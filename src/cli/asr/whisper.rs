@@ -16,6 +16,7 @@ use crate::audio::Input;
 use crate::cli::Globals;
 use crate::cli::error::Error;
 use crate::cli::exit::Exit;
+use crate::cli::model::Overlays;
 use crate::cli::out::Out;
 use crate::cli::output::{FileEntry, Format, Model, run_document};
 use crate::cli::stats::{self, Stats};
@@ -71,6 +72,9 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
+    #[command(flatten)]
+    overlays: Overlays,
+
     /// Say at the end, on stderr, where time and memory went
     #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true,
           default_missing_value = "text")]
@@ -116,7 +120,8 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
     let plan = Plan::new(args, globals, io::stdin().is_terminal())?;
     let options = load::Options {
         spec: args.model.as_deref(),
-        cache_dir: globals.cache_dir.as_deref(),
+        sources: &globals.sources,
+        overlays: &args.overlays,
         language: Some(args.language.as_str()).filter(|language| *language != "auto"),
         task: args.task,
         threads: plan.threads,

@@ -11,10 +11,10 @@ use self::report::{File, Report};
 use super::Globals;
 use super::error::Error;
 use super::exit::Exit;
-use super::model::{prefab_name, roots};
+use super::model::{Models, Sources, prefab_name};
 use super::out::Out;
 use crate::checkpoint;
-use crate::data::{self, LocalFiles, PinnedCache, Spec};
+use crate::data::{self, LocalFiles, Spec};
 use crate::kits::whisper::{self, Dims};
 
 /// Show what a model is: geometry, parameters, tensors, digests
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit, Error> {
-    let mut report = inspect(&args.spec, globals.cache_dir.as_deref())?;
+    let mut report = inspect(&args.spec, &globals.sources, out)?;
     if !args.tensors {
         report.contents.tensors.clear();
     }
@@ -59,10 +59,10 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
 ///
 /// # Errors
 /// The model is not known or not here, or its files are damaged.
-fn inspect(spec: &OsStr, cache_dir: Option<&Path>) -> Result<Report, Error> {
-    let roots = roots(cache_dir);
-    let parsed = Spec::parse(spec, &roots)?;
-    let factory = whisper::factory()?;
+fn inspect(spec: &OsStr, sources: &Sources, out: &Out) -> Result<Report, Error> {
+    let models = Models::new(sources)?;
+    let parsed = models.spec(spec)?;
+    let factory = models.whisper()?;
     let found = factory.resolve(&parsed).and_then(data::DeferredModel::plan);
     let plan = match (found, &parsed) {
         // Weights of another family, or without what belongs to them, are still tensors.
@@ -74,10 +74,11 @@ fn inspect(spec: &OsStr, cache_dir: Option<&Path>) -> Result<Report, Error> {
         }
         (found, _) => found?,
     };
-    let files = PinnedCache::new(&roots).bring_local(&plan)?;
+    let files = models.bring_local(&plan.found, out)?;
+    let row = plan.found.row.as_ref();
     let package = match plan.construct(&files) {
         // Another family's, or without a geometry: a path's tensors can be shown all the same.
-        Err(error) if is_of_no_known_family(&error) && plan.row.is_none() => {
+        Err(error) if is_of_no_known_family(&error) && row.is_none() => {
             let weights = files.get("weights").and_then(data::LocalFile::path);
             return weights.map_or(Err(error.into()), |weights| inspect_file(spec, weights));
         }
@@ -90,12 +91,10 @@ fn inspect(spec: &OsStr, cache_dir: Option<&Path>) -> Result<Report, Error> {
     differences.retain(|difference| !difference.is_extra(whisper::is_companion));
     Ok(Report {
         spec: spec.to_string_lossy().into_owned(),
-        row: plan
-            .row
-            .as_ref()
-            .zip(plan.provider.as_ref())
+        row: row
+            .zip(plan.found.provider.as_ref())
             .map(|(row, provider)| format!("{provider}:{}", row.short_name())),
-        licence: plan.row.as_ref().map(|row| row.license.clone()),
+        licence: row.map(|row| row.license.clone()),
         kit: Some(factory.kit().to_owned()),
         prefab: prefab_name(&factory, &plan, &package.dims)?,
         geometry: geometry(&package.dims),

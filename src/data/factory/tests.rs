@@ -2,8 +2,8 @@ use std::path::Path;
 
 use super::*;
 use crate::data::{
-    PinnedCache, Roots,
-    fixture::{self, LINKED, TINY, factory},
+    Outcome, Provider, Roots, Row,
+    fixture::{self, LINKED, TINY, catalog, factory},
 };
 
 /// File names and contents.
@@ -60,10 +60,11 @@ fn first_provider_that_has_a_bare_name_is_taken() {
     ];
     for (text, provider, row) in cases {
         let plan = factory.resolve(&spec(text)).unwrap().plan().unwrap();
-        assert_eq!(plan.provider.as_deref(), Some(provider), "{text}");
-        assert_eq!(plan.row.unwrap().name, row, "{text}");
+        let found = plan.found;
+        assert_eq!(found.provider.as_deref(), Some(provider), "{text}");
+        assert_eq!(found.row.unwrap().name, row, "{text}");
         assert_eq!(plan.prefab.unwrap().name, "toy-tiny");
-        assert_eq!((plan.model.as_str(), plan.kit.as_str()), (text, "toy"));
+        assert_eq!((found.model.as_str(), found.kit.as_str()), (text, "toy"));
     }
 }
 
@@ -81,7 +82,7 @@ fn explanation_has_every_providers_answer() {
         row: None,
         fails: true,
     };
-    let factory = factory().provider(hub).unwrap().provider(broken).unwrap();
+    let factory = fixture::of(catalog().provider(hub).unwrap().provider(broken).unwrap());
     let outcomes = |text| {
         let deferred = factory.resolve(&spec(text)).unwrap();
         deferred
@@ -120,11 +121,8 @@ fn provider_that_fails_before_a_row_is_found_stops_the_search() {
         row: None,
         fails: true,
     };
-    let factory = fixture::empty()
-        .provider(broken)
-        .unwrap()
-        .provider(fixture::well_known())
-        .unwrap();
+    let catalog = Catalog::new("toy").provider(broken).unwrap();
+    let factory = fixture::of(catalog.provider(fixture::well_known()).unwrap());
     assert!(matches!(
         factory.resolve(&spec("tiny")),
         Err(Error::NoSuchPath { .. })
@@ -147,7 +145,7 @@ fn hub_is_asked_only_by_its_prefix() {
             Ok(Some(fixture::tiny()))
         }
     }
-    let factory = factory().provider(Hub).unwrap();
+    let factory = fixture::of(catalog().provider(Hub).unwrap());
     assert!(factory.resolve(&spec("hub:org/repo")).is_ok());
     assert!(factory.resolve(&spec("tiny")).is_ok());
     for unknown in ["tinny", "bundled:tinny"] {
@@ -198,7 +196,7 @@ fn unknown_names_come_with_a_remedy() {
 
 #[test]
 fn providers_and_prefabs_are_unique_by_name() {
-    let twice = factory().provider(fixture::well_known());
+    let twice = catalog().provider(fixture::well_known());
     assert!(matches!(
         twice,
         Err(Error::Duplicate {
@@ -219,10 +217,10 @@ fn providers_and_prefabs_are_unique_by_name() {
             std::slice::from_ref(&self.0)
         }
     }
-    let tiny = factory().prefab("toy-tiny").unwrap().clone();
-    let same = factory().provider(Other(tiny.clone())).unwrap();
+    let tiny = catalog().prefab("toy-tiny").unwrap().clone();
+    let same = catalog().provider(Other(tiny.clone())).unwrap();
     assert_eq!(same.prefabs().count(), 1);
-    let different = factory().provider(Other(Prefab {
+    let different = catalog().provider(Other(Prefab {
         geometry: toml::Table::new(),
         ..tiny
     }));
@@ -250,11 +248,11 @@ fn kinds_choose_the_constructor() {
             .unwrap()
             .plan()
             .unwrap();
-        let files = PinnedCache::new(&Roots::default())
-            .bring_local(&plan)
-            .unwrap();
+        let store = fixture::store(&Roots::default());
+        let files = store.bring_local(&plan.found, &()).unwrap();
         assert_eq!(plan.construct(&files).unwrap().0, expected);
-        assert!(plan.row.is_none() && plan.prefab.is_none() && plan.provider.is_none());
+        assert!(plan.found.row.is_none() && plan.prefab.is_none());
+        assert!(plan.found.provider.is_none());
     }
 }
 
@@ -293,11 +291,8 @@ fn directory_without_weights_points_to_the_model_of_its_name() {
     }
     let dir = directory(&[]);
     let name = dir.path().to_str().unwrap().to_owned();
-    let hint = error(
-        &fixture::empty().provider(Named(name.clone())).unwrap(),
-        &name,
-    )
-    .hint();
+    let catalog = Catalog::new("toy").provider(Named(name.clone())).unwrap();
+    let hint = error(&fixture::of(catalog), &name).hint();
     assert_eq!(
         hint.unwrap(),
         format!("for the model of that name write `well-known:{name}`")
@@ -307,7 +302,7 @@ fn directory_without_weights_points_to_the_model_of_its_name() {
 #[test]
 fn row_of_an_unknown_prefab_is_refused() {
     let row = Row {
-        prefab: "toy-huge".to_owned(),
+        prefab: Some("toy-huge".to_owned()),
         ..fixture::tiny()
     };
     let stub = Stub {
@@ -316,7 +311,8 @@ fn row_of_an_unknown_prefab_is_refused() {
         row: Some(row),
         fails: false,
     };
-    let error = error(&fixture::empty().provider(stub).unwrap(), "tiny");
+    let catalog = Catalog::new("toy").provider(stub).unwrap();
+    let error = error(&fixture::of(catalog), "tiny");
     assert_eq!(
         error.to_string(),
         "row `acme/tiny` names the prefab `toy-huge`, which does not exist"
@@ -335,7 +331,8 @@ fn overlay_replaces_by_key() {
         let factory = factory();
         let plan = factory.resolve(&spec(text))?.overlay(key, path)?.plan()?;
         Ok::<_, Error>(
-            plan.resources
+            plan.found
+                .resources
                 .iter()
                 .map(|r| format!("{} {} {}", r.key, r.kind, r.file))
                 .collect::<Vec<_>>(),

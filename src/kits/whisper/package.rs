@@ -5,7 +5,7 @@ use std::path::Path;
 use super::names::with_openai_names;
 use super::{Dims, Error};
 use crate::checkpoint::{self, Checkpoint, Dtype, Safetensors};
-use crate::data::{self, Content, Factory, Kind, LocalFile, LocalFiles, Manifest, Need};
+use crate::data::{self, Catalog, Content, Factory, Kind, LocalFile, LocalFiles, Manifest, Need};
 use crate::text::Vocabulary;
 
 /// OpenAI's vocabularies: of the English models, and of the others.
@@ -36,26 +36,30 @@ impl Package {
     }
 }
 
-/// The models that this program knows by name, and how one is put together from files.
+/// The models that this program knows by name.
 ///
 /// # Errors
 /// A compiled-in table is malformed.
-pub fn factory() -> Result<Factory<Package, Error>, data::Error> {
+pub fn catalog() -> Result<Catalog, data::Error> {
+    let published = include_str!("../../../assets/whisper/well-known.toml");
+    Catalog::new("whisper")
+        .provider(Manifest::well_known(published)?)?
+        .provider(bundled()?)
+}
+
+/// How a model of `catalog` is put together from files.
+pub fn factory(catalog: Catalog) -> Factory<Package, Error> {
     const VOCABULARY: Need = Need::optional("vocabulary", Kind::Tiktoken);
     let weights = |kind| Need::required("weights", kind);
     let config = Need::required("config", Kind::Json);
-    let mut factory = Factory::new("whisper")
-        .provider(Manifest::well_known(include_str!(
-            "../../../assets/whisper/well-known.toml"
-        ))?)?
-        .provider(bundled()?)?;
+    let mut factory = Factory::new(catalog);
     for kind in [Kind::Safetensors, Kind::SafetensorsIndex, Kind::Pytorch] {
         factory = factory.construct(&[weights(kind), config, VOCABULARY], with_config);
     }
     for kind in [Kind::OpenaiPt, Kind::Safetensors] {
         factory = factory.construct(&[weights(kind), VOCABULARY], self_contained);
     }
-    Ok(factory)
+    factory
 }
 
 #[cfg(feature = "bundled-whisper")]

@@ -2,19 +2,17 @@
 
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::time::Instant;
 
 use super::Task;
 use crate::audio::{self, Input, LogMel, SAMPLE_RATE};
 use crate::cli::asr::transcribe::{Event, Heard, Listener, Transcriber};
 use crate::cli::error::Error;
-use crate::cli::model::{prefab_name, roots};
+use crate::cli::model::{Models, Overlays, Sources, prefab_name};
 use crate::cli::out::Out;
 use crate::cli::output::Model;
 use crate::compute::Backend as _;
 use crate::compute::cpu::{Cpu, Isa};
-use crate::data::{PinnedCache, Spec};
 use crate::kits::whisper::{self, Dims, language};
 
 /// The model of `asr whisper` when none is named.
@@ -28,8 +26,10 @@ const DEFAULT_MODEL: &str = if cfg!(feature = "bundled-whisper") {
 pub(super) struct Options<'a> {
     /// The model as typed; `None` takes the default.
     pub(super) spec: Option<&'a OsStr>,
-    /// Where models are looked for, when it is not the user's cache directory.
-    pub(super) cache_dir: Option<&'a Path>,
+    /// Where models are looked for and had from.
+    pub(super) sources: &'a Sources,
+    /// Files in place of the model's own.
+    pub(super) overlays: &'a Overlays,
     /// Language as typed; `None` detects it.
     pub(super) language: Option<&'a str>,
     /// What becomes of the language.
@@ -61,10 +61,11 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
     }
     let spec = options.spec.unwrap_or(DEFAULT_MODEL.as_ref());
     let name = spec.to_string_lossy();
-    let factory = whisper::factory()?;
-    let roots = roots(options.cache_dir);
-    let plan = factory.resolve(&Spec::parse(spec, &roots)?)?.plan()?;
-    let files = PinnedCache::new(&roots).bring_local(&plan)?;
+    let models = Models::new(options.sources)?;
+    let factory = models.whisper()?;
+    let model = factory.resolve(&models.spec(spec)?)?;
+    let plan = options.overlays.apply(model)?.plan()?;
+    let files = models.bring_local(&plan.found, out)?;
     let of_model = |error: whisper::Error| Error::from(error).of_model(&name);
     let package = plan.construct(&files).map_err(of_model)?;
     check_task(&package.dims, language, options.task)?;
@@ -73,7 +74,7 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
     let cpu = Cpu::new(isa, options.threads.get())?;
     let model = Model {
         spec: name.to_string(),
-        provider: plan.provider.clone(),
+        provider: plan.found.provider.clone(),
         prefab: prefab_name(&factory, &plan, &package.dims)?,
         digest: files
             .get("weights")

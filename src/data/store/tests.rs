@@ -1,15 +1,15 @@
-use std::io::Write as _;
+use std::{fs, io::Write as _, path::Path};
 
 use super::*;
 use crate::data::{
-    Sha256, Spec,
+    Catalog, Content, Kind, Need, PassedOver, Provenance, Sha256, Spec,
     fixture::{self, LINKED, Machine, TINY, content, factory},
 };
 
 fn bring(roots: &Roots, text: &str) -> Result<LocalFiles, Error> {
     let factory = factory();
     let plan = factory.resolve(&Spec::parse(text, roots)?)?.plan()?;
-    PinnedCache::new(roots).bring_local(&plan)
+    fixture::store(roots).bring_local(&plan.found, &())
 }
 
 fn provenance(files: &LocalFiles) -> Provenance {
@@ -18,7 +18,7 @@ fn provenance(files: &LocalFiles) -> Provenance {
 
 fn pinned(machine: &Machine) -> PathBuf {
     let row = fixture::tiny();
-    PinnedCache::new(&machine.roots())
+    PinnedCache::new(machine.cache.path())
         .path("toy", row.resources.get("weights").unwrap())
         .unwrap()
 }
@@ -34,7 +34,7 @@ fn layout_is_pinned() {
     let resource = Resource {
         key: "weights".to_owned(),
         file: "tiny.en.pt".to_owned(),
-        kind: crate::data::Kind::OpenaiPt,
+        kind: Kind::OpenaiPt,
         namespace: "openai".to_owned(),
         sha256: Some(
             "d3dd57d32accea0b295c96e26691aa14d8822fac7d9d27d5dc00b4ca2826dd03"
@@ -44,7 +44,7 @@ fn layout_is_pinned() {
         size: None,
         sources: Vec::new(),
     };
-    let cache = PinnedCache::new(&Roots::default().with_cache("/cache"));
+    let cache = PinnedCache::new(Path::new("/cache"));
     assert_eq!(
         cache.path("whisper", &resource).unwrap(),
         Path::new(
@@ -71,10 +71,6 @@ fn layout_is_pinned() {
         ),
         None
     );
-    assert_eq!(
-        PinnedCache::new(&Roots::default()).path("whisper", &resource),
-        None
-    );
 }
 
 #[test]
@@ -92,7 +88,6 @@ fn pinned_path_comes_before_local_places() {
     let files = bring(&machine.roots(), "tiny").unwrap();
     assert_eq!(provenance(&files), Provenance::Cached);
     assert_eq!(content(&files), TINY);
-    assert_eq!(files.prefab().unwrap().name, "toy-tiny");
 }
 
 #[test]
@@ -111,25 +106,21 @@ fn linked_bytes_are_used_in_place_and_nothing_is_written() {
 
 #[test]
 fn linked_bytes_without_their_digest_are_refused() {
-    let factory = fixture::empty()
-        .construct(
-            &[crate::data::Need::required(
-                "weights",
-                crate::data::Kind::Safetensors,
-            )],
-            |_| Ok(("never", Vec::new())),
-        )
-        .provider(fixture::well_known())
-        .unwrap()
-        .provider(fixture::bundled(b"\x08\0\0\0\0\0\0\0{}     x"))
-        .unwrap();
+    let catalog = Catalog::new("toy").provider(fixture::well_known()).unwrap();
+    let damaged = fixture::bundled(b"\x08\0\0\0\0\0\0\0{}     x");
+    let factory = fixture::of(catalog.provider(damaged).unwrap())
+        .construct(&[Need::required("weights", Kind::Safetensors)], |_| {
+            Ok(("never", Vec::new()))
+        });
     let roots = Roots::default();
     let plan = factory
         .resolve(&Spec::parse("bundled:tiny", &roots).unwrap())
         .unwrap()
         .plan()
         .unwrap();
-    let error = PinnedCache::new(&roots).bring_local(&plan).unwrap_err();
+    let error = fixture::store(&roots)
+        .bring_local(&plan.found, &())
+        .unwrap_err();
     assert!(
         matches!(error, Error::WrongDigest { linked: true, expected, .. } if expected == Sha256::of(LINKED))
     );
@@ -162,9 +153,10 @@ fn missing_file_names_its_places_and_the_linked_model() {
 #[test]
 fn machine_without_a_home_says_what_to_set() {
     let error = bring(&Roots::default(), "base").unwrap_err();
-    assert_eq!(
-        error.hint().unwrap(),
-        "name a cache directory by PRETRAINED_CACHE_DIR, or give a path"
+    let hint = error.hint().unwrap();
+    assert!(
+        hint.starts_with("run `pretrained fetch base --cache-dir DIR`"),
+        "{hint}"
     );
 }
 
@@ -174,7 +166,7 @@ fn file_of_another_length_is_refused_when_pinned_and_passed_over_when_not() {
     let upstream = machine.upstream.path().join("tiny.pt");
     write(&upstream, &TINY[..3]);
     let error = bring(&machine.roots(), "tiny").unwrap_err();
-    assert!(error.to_string().ends_with("has 3 bytes, not 8"), "{error}");
+    assert!(error.to_string().contains("has 3 bytes, not 8"), "{error}");
 
     write(&pinned(&machine), &TINY[..3]);
     let error = bring(&machine.roots(), "tiny").unwrap_err();
@@ -215,7 +207,7 @@ fn directory_in_a_files_place_is_passed_over() {
 #[test]
 fn root_that_is_a_file_is_an_empty_cache() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let roots = Roots::default().with_cache(file.path());
+    let roots = Roots::default().with_cache(file.path(), "test");
     assert!(matches!(bring(&roots, "tiny"), Err(Error::NotCached(_))));
     assert!(bring(&roots, "bundled:tiny").is_ok());
 }
@@ -280,11 +272,13 @@ fn provenance_is_written_as_the_command_line_documents_it() {
     let all = [
         Provenance::Cached,
         Provenance::LocalDir,
+        Provenance::HfCache,
+        Provenance::Downloaded,
         Provenance::Bundled,
         Provenance::Given,
     ];
     assert_eq!(
         serde_json::to_string(&all).unwrap(),
-        r#"["cached","local-dir","bundled","given"]"#
+        r#"["cached","local-dir","hf-cache","downloaded","bundled","given"]"#
     );
 }

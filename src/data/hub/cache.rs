@@ -1,0 +1,292 @@
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{Commit, HubRef, Listing, RepoId, Revision};
+use crate::data::{ContentId, Error, disk, error::unwritable};
+
+/// The directory that holds what only this program keeps of a repository; the Python libraries do not look at it.
+const OURS: &str = ".pretrained";
+
+/// The hub's cache on this machine.
+#[derive(Clone, Debug)]
+pub struct HubCache {
+    root: PathBuf,
+}
+
+impl HubCache {
+    /// The cache at `root`, which need not exist.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Its directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The directory of `repo`.
+    pub fn repo_dir(&self, repo: &RepoId) -> PathBuf {
+        self.root.join(repo.folder())
+    }
+
+    /// The repositories there are, in order.
+    pub fn repos(&self) -> Vec<RepoId> {
+        let repos: BTreeSet<_> = names_in(&self.root)
+            .iter()
+            .filter_map(|name| RepoId::from_folder(name))
+            .collect();
+        repos.into_iter().collect()
+    }
+
+    /// The branches and tags of `repo` that are known here, with the commit that each meant when it was fetched.
+    pub fn refs(&self, repo: &RepoId) -> Vec<(Revision, Commit)> {
+        let mut refs = Vec::new();
+        collect_refs(&self.repo_dir(repo).join("refs"), "", &mut refs);
+        refs.sort();
+        refs
+    }
+
+    /// The commits of `repo` that there is a snapshot of, whole or not.
+    pub fn commits(&self, repo: &RepoId) -> Vec<Commit> {
+        let names = names_in(&self.repo_dir(repo).join("snapshots"));
+        let mut commits: Vec<_> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        commits.sort();
+        commits
+    }
+
+    /// The commit that the reference meant when it was fetched; a commit means itself.
+    pub fn commit(&self, hub: &HubRef) -> Option<Commit> {
+        if let Some(commit) = hub.revision.commit() {
+            return Some(commit);
+        }
+        let path = self.ref_path(&hub.repo, &hub.revision);
+        fs::read_to_string(path).ok()?.trim().parse().ok()
+    }
+
+    /// The snapshot that the reference leads to, if there is one.
+    pub fn snapshot(&self, hub: &HubRef) -> Option<Snapshot> {
+        self.snapshot_of(&hub.repo, &self.commit(hub)?)
+    }
+
+    /// The snapshot of `repo` at `commit`, if there is one.
+    pub fn snapshot_of(&self, repo: &RepoId, commit: &Commit) -> Option<Snapshot> {
+        let dir = self.snapshot_dir(repo, commit);
+        dir.is_dir().then(|| Snapshot {
+            repo: repo.clone(),
+            commit: commit.clone(),
+            listing: self.listing(repo, commit),
+            unfinished: self.is_unfinished(repo, commit),
+            dir,
+        })
+    }
+
+    /// What `repo` holds at `commit`, as it was when this program or the Python library last asked.
+    pub fn listing(&self, repo: &RepoId, commit: &Commit) -> Option<Listing> {
+        let read =
+            |path: PathBuf| Listing::from_json(repo.clone(), commit.clone(), &fs::read(path).ok()?);
+        let dir = self.repo_dir(repo);
+        let theirs = dir.join("trees").join(format!("{commit}.json"));
+        read(self.listing_path(repo, commit)).or_else(|| read(theirs))
+    }
+
+    /// Whether a fetch of the snapshot was begun and not ended, by this program or by `candding`.
+    pub fn is_unfinished(&self, repo: &RepoId, commit: &Commit) -> bool {
+        let theirs = self.root.join(".candding/in-progress").join(repo.folder());
+        self.marker_path(repo, commit).exists() || theirs.join(commit.as_str()).exists()
+    }
+
+    /// The lock of `repo`: whoever fetches or removes holds it.
+    pub(in crate::data) fn lock_path(&self, repo: &RepoId) -> PathBuf {
+        let locks = self.root.join(".locks").join(repo.folder());
+        locks.join("pretrained.lock")
+    }
+
+    /// The blob of a content.
+    pub(in crate::data) fn blob_path(&self, repo: &RepoId, id: &ContentId) -> PathBuf {
+        self.repo_dir(repo).join("blobs").join(id.to_string())
+    }
+
+    /// Says that a fetch of `listing` is under way, and keeps the listing; both before the first file.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub(in crate::data) fn begin(&self, listing: &Listing) -> Result<(), Error> {
+        let (repo, commit) = (&listing.repo, &listing.commit);
+        let snapshot = self.snapshot_dir(repo, commit);
+        for dir in [&snapshot, &self.repo_dir(repo).join("blobs")] {
+            fs::create_dir_all(dir).map_err(|source| unwritable(dir, source))?;
+        }
+        disk::tag_cache(&self.root);
+        disk::write_whole(&self.marker_path(repo, commit), b"")?;
+        let path = self.listing_path(repo, commit);
+        disk::write_whole(&path, listing.to_json().as_bytes())
+    }
+
+    /// Puts the file `path` of the listing, whose blob is there, into the snapshot.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub(in crate::data) fn link(&self, listing: &Listing, path: &str) -> Result<Linked, Error> {
+        let (repo, commit) = (&listing.repo, &listing.commit);
+        let file = in_dir(&self.snapshot_dir(repo, commit), path);
+        let id = listing.files[path].id();
+        let blob = self.blob_path(repo, &id);
+        let write = |source| unwritable(&file, source);
+        if let Some(dir) = file.parent() {
+            fs::create_dir_all(dir).map_err(write)?;
+        }
+        // From the file's directory up to the repository's.
+        let up = "../".repeat(2 + path.matches('/').count());
+        let target = format!("{up}blobs/{id}");
+        match symlink(&target, &file) {
+            Ok(()) => Ok(Linked::Symlink),
+            Err(_) if file.metadata().is_ok() => Ok(Linked::Symlink),
+            // A link that leads nowhere, or what an interrupted fetch left.
+            Err(_) if file.symlink_metadata().is_ok() => {
+                fs::remove_file(&file).map_err(write)?;
+                self.link(listing, path)
+            }
+            Err(_) => {
+                disk::copy_whole(&blob, &file)?;
+                Ok(Linked::Copied)
+            }
+        }
+    }
+
+    /// Ends what [`HubCache::begin`] began, when all its files are linked: the reference comes last.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub(in crate::data) fn finish(
+        &self,
+        listing: &Listing,
+        revision: &Revision,
+    ) -> Result<(), Error> {
+        let (repo, commit) = (&listing.repo, &listing.commit);
+        let marker = self.marker_path(repo, commit);
+        fs::remove_file(&marker).map_err(|source| unwritable(&marker, source))?;
+        if revision.commit().is_none() {
+            let path = self.ref_path(repo, revision);
+            disk::write_whole(&path, commit.as_str().as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn snapshot_dir(&self, repo: &RepoId, commit: &Commit) -> PathBuf {
+        self.repo_dir(repo).join("snapshots").join(commit.as_str())
+    }
+
+    fn ref_path(&self, repo: &RepoId, revision: &Revision) -> PathBuf {
+        in_dir(&self.repo_dir(repo).join("refs"), revision.as_str())
+    }
+
+    fn listing_path(&self, repo: &RepoId, commit: &Commit) -> PathBuf {
+        self.repo_dir(repo)
+            .join(OURS)
+            .join(format!("{commit}.json"))
+    }
+
+    fn marker_path(&self, repo: &RepoId, commit: &Commit) -> PathBuf {
+        let name = format!("{commit}.in-progress");
+        self.repo_dir(repo).join(OURS).join(name)
+    }
+}
+
+/// How a file came into its snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::data) enum Linked {
+    /// As a link to its blob.
+    Symlink,
+    /// As a copy, for this file system has no links; the blob is not needed any more.
+    Copied,
+}
+
+/// The files of a repository at a commit.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The repository.
+    pub repo: RepoId,
+    /// The commit.
+    pub commit: Commit,
+    /// Its directory.
+    pub dir: PathBuf,
+    /// What the repository holds there, when that was written down.
+    pub listing: Option<Listing>,
+    /// Whether a fetch of it was begun and not ended.
+    pub unfinished: bool,
+}
+
+impl Snapshot {
+    /// The file `path`, when all of it is there: a link must lead somewhere, and the length must be the listed one, or
+    /// more than nothing where none is listed.
+    pub fn file(&self, path: &str) -> Option<PathBuf> {
+        let file = in_dir(&self.dir, path);
+        let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
+        let listed = self.listing.as_ref().and_then(|it| it.files.get(path));
+        let is_whole = listed.map_or(metadata.len() > 0, |entry| entry.size == metadata.len());
+        is_whole.then_some(file)
+    }
+
+    /// The paths that there are, whole or not, in order.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        collect_paths(&self.dir, "", &mut paths);
+        paths.sort();
+        paths
+    }
+}
+
+/// `path`, whose parts are separated by slashes, in `dir`.
+fn in_dir(dir: &Path, path: &str) -> PathBuf {
+    path.split('/')
+        .fold(dir.to_owned(), |dir, part| dir.join(part))
+}
+
+#[cfg(unix)]
+fn symlink(target: &str, link: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(target, link)
+}
+
+#[cfg(windows)]
+fn symlink(target: &str, link: &Path) -> std::io::Result<()> {
+    std::os::windows::fs::symlink_file(target.replace('/', "\\"), link)
+}
+
+/// The names in `dir` that are UTF-8; none when it cannot be read.
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}
+
+fn collect_refs(dir: &Path, prefix: &str, refs: &mut Vec<(Revision, Commit)>) {
+    for name in names_in(dir) {
+        let path = dir.join(&name);
+        let name = format!("{prefix}{name}");
+        if path.is_dir() {
+            collect_refs(&path, &format!("{name}/"), refs);
+        } else if let Some((revision, commit)) = name.parse().ok().zip(
+            fs::read_to_string(&path)
+                .ok()
+                .and_then(|text| text.trim().parse().ok()),
+        ) {
+            refs.push((revision, commit));
+        }
+    }
+}
+
+fn collect_paths(dir: &Path, prefix: &str, paths: &mut Vec<String>) {
+    for name in names_in(dir) {
+        let path = dir.join(&name);
+        let name = format!("{prefix}{name}");
+        if path.is_dir() {
+            collect_paths(&path, &format!("{name}/"), paths);
+        } else {
+            paths.push(name);
+        }
+    }
+}

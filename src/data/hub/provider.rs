@@ -1,0 +1,268 @@
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{Choice, Commit, HubCache, HubRef, Listing, RepoId, Snapshot};
+use crate::data::{
+    Error, Layout, NotCached, Provider, Resource, ResourceMap, Row, Source,
+    conventions::{Weights, role, shards_of},
+    net::Network,
+};
+
+/// The prefix that chooses the hub.
+const NAME: &str = "hf";
+
+/// The hub as this machine sees it: its cache, and what can be asked over the network.
+pub struct Hub {
+    cache: Option<HubCache>,
+    network: Arc<Network>,
+    /// What was asked in this run.
+    listings: Mutex<HashMap<(RepoId, Commit), Listing>>,
+}
+
+impl Hub {
+    /// The hub behind `network`, with its cache where there is one.
+    pub fn new(cache: Option<HubCache>, network: Arc<Network>) -> Self {
+        Self {
+            cache,
+            network,
+            listings: Mutex::default(),
+        }
+    }
+
+    /// Its cache on this machine.
+    pub fn cache(&self) -> Option<&HubCache> {
+        self.cache.as_ref()
+    }
+
+    /// What the reference leads to now, as the network says.
+    ///
+    /// # Errors
+    /// [`Error::NotCached`] when the network may not be asked; else what the hub answers: [`Error::RepositoryNotFound`],
+    /// [`Error::RevisionNotFound`], [`Error::Gated`], [`Error::Unsafe`], [`Error::Network`].
+    pub fn resolve(&self, hub: &HubRef) -> Result<Listing, Error> {
+        if let Some(why) = self.network.offline() {
+            return Err(not_here(hub, why));
+        }
+        let commit = self.ask_commit(hub)?;
+        self.listing(&hub.repo, &commit)
+    }
+
+    /// What `repo` holds at `commit`: as it was asked in this run, or written down, or else asked now.
+    ///
+    /// # Errors
+    /// As [`Hub::resolve`].
+    pub fn listing(&self, repo: &RepoId, commit: &Commit) -> Result<Listing, Error> {
+        let key = (repo.clone(), commit.clone());
+        let asked = || self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(listing) = asked().get(&key) {
+            return Ok(listing.clone());
+        }
+        if let Some(listing) = self.cache.as_ref().and_then(|it| it.listing(repo, commit)) {
+            return Ok(listing);
+        }
+        if let Some(why) = self.network.offline() {
+            let revision = commit.clone().into();
+            let repo = repo.clone();
+            return Err(not_here(&HubRef { repo, revision }, why));
+        }
+        let listing = self.ask_listing(repo, commit)?;
+        asked().insert(key, listing.clone());
+        Ok(listing)
+    }
+
+    #[cfg(feature = "net")]
+    pub(in crate::data) fn api(&self) -> super::api::Api<'_> {
+        super::api::Api {
+            http: self.network.http(),
+            settings: self.network.settings(),
+        }
+    }
+
+    #[cfg(feature = "net")]
+    fn ask_commit(&self, hub: &HubRef) -> Result<Commit, Error> {
+        let mut answer = self.api().commit(hub);
+        if let (Err(Error::RevisionNotFound { known, .. }), Some(cache)) =
+            (&mut answer, &self.cache)
+        {
+            let refs = cache.refs(&hub.repo);
+            *known = refs
+                .into_iter()
+                .map(|(revision, _)| revision.to_string())
+                .collect();
+        }
+        answer
+    }
+
+    #[cfg(feature = "net")]
+    fn ask_listing(&self, repo: &RepoId, commit: &Commit) -> Result<Listing, Error> {
+        self.api().listing(repo, commit)
+    }
+
+    #[cfg(not(feature = "net"))]
+    fn ask_commit(&self, hub: &HubRef) -> Result<Commit, Error> {
+        Err(not_here(hub, "this build has no network code"))
+    }
+
+    #[cfg(not(feature = "net"))]
+    fn ask_listing(&self, repo: &RepoId, commit: &Commit) -> Result<Listing, Error> {
+        let revision = commit.clone().into();
+        let repo = repo.clone();
+        Err(not_here(
+            &HubRef { repo, revision },
+            "this build has no network code",
+        ))
+    }
+}
+
+fn not_here(hub: &HubRef, offline: &'static str) -> Error {
+    Error::NotCached(Box::new(NotCached {
+        model: format!("{NAME}:{hub}"),
+        file: "its list of files".to_owned(),
+        size: None,
+        places: Vec::new(),
+        passed_over: Vec::new(),
+        url: None,
+        instead: Vec::new(),
+        offline: Some(offline),
+    }))
+}
+
+/// The provider of the hub's repositories, `hf`: `hf:org/repo`, or `hf:org/repo@revision`.
+///
+/// It answers no bare name, so that a misspelt one never becomes a request. A repository that is in the cache is
+/// answered from there, without a request, however its branch has moved on.
+pub struct HubProvider {
+    hub: Arc<Hub>,
+    choice: Choice,
+    refresh: bool,
+}
+
+impl HubProvider {
+    /// The repositories of `hub`, of each the files that `choice` wants; with `refresh`, the hub is asked even for what is
+    /// in the cache.
+    pub fn new(hub: Arc<Hub>, choice: Choice, refresh: bool) -> Self {
+        Self {
+            hub,
+            choice,
+            refresh,
+        }
+    }
+
+    fn listing_row(&self, hub: &HubRef, listing: &Listing) -> Result<Row, Error> {
+        let model = format!("{NAME}:{hub}");
+        let paths = self.choice.of(&model, listing)?;
+        let files = paths.iter().map(|&path| {
+            let entry = &listing.files[path];
+            (path.to_owned(), entry.lfs_sha256, Some(entry.size))
+        });
+        row(hub, &listing.commit, files.collect())
+    }
+
+    /// A snapshot that another program made says what it has, and its index what it should have.
+    fn snapshot_row(&self, hub: &HubRef, snapshot: &Snapshot) -> Result<Row, Error> {
+        let mut paths = snapshot.paths();
+        let top: Vec<_> = paths.iter().map(String::as_str).collect();
+        if let Weights::File(index) = Weights::among(&top)
+            && let Some(index) = snapshot.file(index)
+            && let Some(shards) = shards_of(&index)
+        {
+            paths.extend(shards);
+        }
+        paths.sort();
+        paths.dedup();
+        let files = paths.into_iter().map(|path| (path, None, None));
+        row(hub, &snapshot.commit, files.collect())
+    }
+}
+
+impl Provider for HubProvider {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn get(&self, reference: &str) -> Result<Option<Row>, Error> {
+        let hub: HubRef = reference.parse().map_err(|reason| Error::InvalidSpec {
+            spec: format!("{NAME}:{reference}"),
+            reason,
+        })?;
+        let cached = self
+            .hub
+            .cache
+            .as_ref()
+            .and_then(|cache| cache.snapshot(&hub));
+        let online = self.hub.network.offline().is_none();
+        let listing = match cached {
+            Some(snapshot) if !self.refresh || !online => match snapshot.listing.clone() {
+                Some(listing) => listing,
+                None if snapshot.unfinished && online => self.hub.resolve(&hub)?,
+                None => return self.snapshot_row(&hub, &snapshot).map(Some),
+            },
+            _ => self.hub.resolve(&hub)?,
+        };
+        self.listing_row(&hub, &listing).map(Some)
+    }
+
+    fn answers_bare_names(&self) -> bool {
+        false
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::Hub
+    }
+}
+
+/// A repository as a row: `files` are paths with digests and lengths, as far as they are known.
+fn row(
+    hub: &HubRef,
+    commit: &Commit,
+    files: Vec<(String, Option<crate::data::Sha256>, Option<u64>)>,
+) -> Result<Row, Error> {
+    let paths: Vec<_> = files.iter().map(|(path, ..)| path.as_str()).collect();
+    let mut weights = match Weights::among(&paths) {
+        Weights::File(name) => Some(name.to_owned()),
+        _ => None,
+    };
+    if weights.is_none() {
+        weights = paths
+            .iter()
+            .find(|path| path.ends_with(".gguf"))
+            .map(|&path| path.to_owned());
+    }
+    let pinned = HubRef {
+        repo: hub.repo.clone(),
+        revision: commit.clone().into(),
+    };
+    let mut resources = BTreeMap::new();
+    for (path, sha256, size) in files {
+        let (key, kind) = role(&path, weights.as_deref());
+        let resource = Resource {
+            key: key.to_owned(),
+            kind,
+            namespace: hub.repo.owner().to_owned(),
+            sha256,
+            size,
+            sources: vec![Source::Hub(pinned.clone())],
+            file: path.clone(),
+        };
+        resources.insert(path, resource);
+    }
+    let resources = ResourceMap::try_from(resources.into_values().collect::<Vec<_>>());
+    Ok(Row {
+        name: hub.repo.to_string(),
+        aliases: Vec::new(),
+        prefab: None,
+        license: "unknown".to_owned(),
+        origin: format!("{NAME}:{hub}"),
+        hub: Some(hub.clone()),
+        gated: false,
+        ungated: None,
+        descriptor: toml::Table::new(),
+        resources: resources.map_err(|defect| Error::Manifest {
+            table: NAME.to_owned(),
+            line: 1,
+            defect,
+        })?,
+    })
+}

@@ -1,0 +1,168 @@
+use std::time::Duration;
+
+use crate::data::Error;
+
+/// Why a request has no answer that can be used.
+#[derive(Debug)]
+pub(in crate::data) enum Failure {
+    /// The server said so.
+    Status {
+        /// Its status.
+        status: u16,
+        /// The hub's own word for it: `GatedRepo`.
+        code: Option<String>,
+        /// The hub's explanation.
+        message: Option<String>,
+        /// How long it wants to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// There was no answer, or it broke off.
+    Transport(ureq::Error),
+    /// It broke off while the body was read.
+    Body(std::io::Error),
+    /// It was sent round and round, or nowhere.
+    Redirect(&'static str),
+}
+
+impl Failure {
+    /// Whether another attempt may have more luck.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => matches!(status, 408 | 429 | 500..=599),
+            Self::Transport(error) => {
+                !matches!(
+                    error,
+                    ureq::Error::Rustls(_)
+                        | ureq::Error::Tls(_)
+                        | ureq::Error::BadUri(_)
+                        | ureq::Error::InvalidProxyUrl
+                        | ureq::Error::Http(_)
+                        | ureq::Error::TooManyRedirects
+                ) && !is_of_tls(error)
+            }
+            Self::Body(_) => true,
+            Self::Redirect(_) => false,
+        }
+    }
+
+    /// How long the server wants to be left alone.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// What happened, in a few words.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Self::Status {
+                status, message, ..
+            } => match message {
+                Some(message) => format!("answered {status}: {message}"),
+                None => format!("answered {status}"),
+            },
+            Self::Transport(ureq::Error::HostNotFound) => "the host is not known".to_owned(),
+            Self::Transport(ureq::Error::Timeout(_)) => "no answer in time".to_owned(),
+            Self::Transport(error) => error.to_string(),
+            Self::Body(error) => format!("the answer broke off: {error}"),
+            Self::Redirect(reason) => (*reason).to_owned(),
+        }
+    }
+
+    /// The failure as the room's error, where nothing more is known of it than its address.
+    pub(in crate::data) fn of_url(&self, url: &str) -> Error {
+        Error::Network {
+            url: without_query(url),
+            reason: self.reason(),
+            remedy: self.remedy(),
+        }
+    }
+
+    fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Transport(error) if is_of_tls(error) => Some(
+                "where the network has a certificate authority of its own, put its certificate into SSL_CERT_FILE",
+            ),
+            Self::Transport(_) => Some(
+                "look after the connection, or HTTPS_PROXY and NO_PROXY; `--offline` uses only what is here",
+            ),
+            Self::Status { status: 429, .. } => {
+                Some("the server wants fewer requests: wait, or put a token into HF_TOKEN")
+            }
+            Self::Status {
+                status: 500..=599, ..
+            } => Some("try again later"),
+            _ => None,
+        }
+    }
+}
+
+/// Whether TLS would not have the other side.
+fn is_of_tls(error: &ureq::Error) -> bool {
+    match error {
+        ureq::Error::Rustls(_) | ureq::Error::Tls(_) => true,
+        ureq::Error::Io(error) => {
+            error.kind() == std::io::ErrorKind::InvalidData
+                && error
+                    .to_string()
+                    .to_ascii_lowercase()
+                    .contains("certificate")
+        }
+        _ => false,
+    }
+}
+
+/// `url` without its query, which may be signed, and without a name and password before the host.
+pub(super) fn without_query(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or(url);
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let (authority, path) = match rest.find('/') {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    format!("{scheme}://{host}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(status: u16) -> Failure {
+        Failure::Status {
+            status,
+            code: None,
+            message: None,
+            retry_after: None,
+        }
+    }
+
+    #[test]
+    fn only_what_may_pass_is_tried_again() {
+        for code in [408, 429, 500, 502, 503, 504] {
+            assert!(status(code).may_pass(), "{code}");
+        }
+        for code in [400, 401, 403, 404, 410, 416] {
+            assert!(!status(code).may_pass(), "{code}");
+        }
+        assert!(Failure::Transport(ureq::Error::HostNotFound).may_pass());
+        assert!(!Failure::Transport(ureq::Error::Tls("unknown issuer")).may_pass());
+        assert!(!Failure::Redirect("too many").may_pass());
+    }
+
+    #[test]
+    fn secrets_of_an_address_are_not_shown() {
+        let cases = [
+            ("https://h/a?X-Sig=1#f", "https://h/a"),
+            ("https://user:pass@h:8/a", "https://h:8/a"),
+            ("http://h", "http://h"),
+            ("odd", "odd"),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(without_query(url), expected);
+        }
+    }
+}
