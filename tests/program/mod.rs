@@ -103,6 +103,16 @@ impl Place {
         self.run_with_stdin(args, b"")
     }
 
+    /// Runs `command` to its end.
+    pub(crate) fn end(&self, command: &mut Command) -> Ended {
+        let output = command.output().unwrap();
+        Ended {
+            code: output.status.code().expect("ended by itself"),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     pub(crate) fn run_with_stdin(&self, args: &[&str], stdin: &[u8]) -> Ended {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
