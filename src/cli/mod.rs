@@ -1,6 +1,7 @@
 //! The command line: flags in, rooms called, results on stdout, talk on stderr, one exit code.
 
 mod asr;
+mod cache;
 mod error;
 mod exit;
 mod fetch;
@@ -66,6 +67,8 @@ enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Asr(asr::Asr),
     Fetch(fetch::Args),
+    #[command(subcommand, arg_required_else_help = true)]
+    Cache(cache::Cache),
     Prefabs(prefabs::Args),
     Inspect(inspect::Args),
 }
@@ -102,6 +105,7 @@ pub fn main() -> ExitCode {
     let ended = match &cli.command {
         Command::Asr(command) => asr::run(command, &cli.globals, &mut out),
         Command::Fetch(args) => fetch::run(args, &cli.globals, &mut out),
+        Command::Cache(command) => cache::run(command, &cli.globals, &mut out),
         Command::Prefabs(args) => prefabs::run(args, &cli.globals, &mut out),
         Command::Inspect(args) => inspect::run(args, &cli.globals, &mut out),
     };

@@ -1,5 +1,7 @@
 //! Columns for people.
 
+use std::time::SystemTime;
+
 /// `rows` under `header`, two blanks between columns; a column of numbers is set flush right.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let columns: Vec<Column> = header
@@ -72,6 +74,24 @@ pub(crate) fn size(bytes: u64) -> String {
     )
 }
 
+/// How long ago `time` was, in the unit that suits it: `3 days ago`.
+pub(crate) fn ago(time: SystemTime, now: SystemTime) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (86_400, "day"),
+        (3_600, "hour"),
+        (60, "minute"),
+        (1, "second"),
+    ];
+    let seconds = now.duration_since(time).map_or(0, |since| since.as_secs());
+    match UNITS.iter().find(|(unit, _)| seconds >= *unit) {
+        None => "now".to_owned(),
+        Some((unit, name)) => {
+            let n = seconds / unit;
+            format!("{n} {name}{} ago", if n == 1 { "" } else { "s" })
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +105,22 @@ mod tests {
             "name      params\ntiny          37\nlarge-v3    1543\n"
         );
         assert_eq!(table(&["name"], &[]), "name\n");
+    }
+
+    #[test]
+    fn times_are_told_in_their_unit() {
+        let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+        let cases = [
+            (0, "now"),
+            (1, "1 second ago"),
+            (119, "1 minute ago"),
+            (200_000, "2 days ago"),
+        ];
+        for (seconds, expected) in cases {
+            let then = now - std::time::Duration::from_secs(seconds);
+            assert_eq!(ago(then, now), expected);
+        }
+        assert_eq!(ago(now, SystemTime::UNIX_EPOCH), "now");
     }
 
     #[test]

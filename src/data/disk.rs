@@ -29,7 +29,7 @@ pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 /// A file in `dir` under a name that no other process uses, with the permissions that any new file has there.
-fn temporary(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+pub(super) fn temporary(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".tmp");
     #[cfg(unix)]

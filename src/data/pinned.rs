@@ -93,6 +93,30 @@ impl PinnedCache {
         disk::write_whole(&path, json.as_bytes())
     }
 
+    /// The record of what a first fetch pinned `resource` by: its path in this layout, and its bytes.
+    pub(super) fn pin_file(&self, kit: &str, resource: &Resource) -> Option<(String, Vec<u8>)> {
+        let source = source_of(resource)?;
+        let json = fs::read(self.pin_path(kit, resource, &source)).ok()?;
+        let digest = Sha256::of(source.as_bytes());
+        Some((
+            format!("{kit}/{}/pins/{digest}.json", resource.namespace),
+            json,
+        ))
+    }
+
+    /// Takes over what another cache has pinned, unless something else is pinned here.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub(super) fn adopt_pin(&self, kit: &str, namespace: &str, pin: &Pin) -> Result<(), Error> {
+        let path = self.pin_record(kit, namespace, &pin.source);
+        if path.exists() {
+            return Ok(());
+        }
+        let json = serde_json::to_string(pin).expect("plain data is JSON");
+        disk::write_whole(&path, json.as_bytes())
+    }
+
     /// `resource` with what its table or an earlier fetch pins it by.
     pub(super) fn pinned(&self, kit: &str, resource: &Resource) -> Resource {
         let mut resource = resource.clone();
@@ -105,9 +129,13 @@ impl PinnedCache {
         resource
     }
 
-    /// The lock of what is fetched under `name`.
+    /// The lock of what is fetched under `name`: its digest, or its source while that is not known.
     pub(super) fn lock_path(&self, name: &str) -> PathBuf {
-        let digest = Sha256::of(name.as_bytes());
+        self.lock_of_source(&Sha256::of(name.as_bytes()).to_string())
+    }
+
+    /// The same, of the source that hashes to `digest`.
+    pub(super) fn lock_of_source(&self, digest: &str) -> PathBuf {
         self.root.join("locks").join(format!("{digest}.lock"))
     }
 
@@ -131,8 +159,12 @@ impl PinnedCache {
     }
 
     fn pin_path(&self, kit: &str, resource: &Resource, source: &str) -> PathBuf {
+        self.pin_record(kit, &resource.namespace, source)
+    }
+
+    fn pin_record(&self, kit: &str, namespace: &str, source: &str) -> PathBuf {
         let name = format!("{}.json", Sha256::of(source.as_bytes()));
-        self.namespace(kit, resource).join("pins").join(name)
+        self.root.join(kit).join(namespace).join("pins").join(name)
     }
 }
 

@@ -163,12 +163,12 @@ impl HubCache {
     pub(in crate::data) fn finish(
         &self,
         listing: &Listing,
-        revision: &Revision,
+        revisions: &[Revision],
     ) -> Result<(), Error> {
         let (repo, commit) = (&listing.repo, &listing.commit);
         let marker = self.marker_path(repo, commit);
         fs::remove_file(&marker).map_err(|source| unwritable(&marker, source))?;
-        if revision.commit().is_none() {
+        for revision in revisions.iter().filter(|it| it.commit().is_none()) {
             let path = self.ref_path(repo, revision);
             disk::write_whole(&path, commit.as_str().as_bytes())?;
         }
@@ -179,11 +179,11 @@ impl HubCache {
         self.repo_dir(repo).join("snapshots").join(commit.as_str())
     }
 
-    fn ref_path(&self, repo: &RepoId, revision: &Revision) -> PathBuf {
+    pub(in crate::data) fn ref_path(&self, repo: &RepoId, revision: &Revision) -> PathBuf {
         in_dir(&self.repo_dir(repo).join("refs"), revision.as_str())
     }
 
-    fn listing_path(&self, repo: &RepoId, commit: &Commit) -> PathBuf {
+    pub(in crate::data) fn listing_path(&self, repo: &RepoId, commit: &Commit) -> PathBuf {
         self.repo_dir(repo)
             .join(OURS)
             .join(format!("{commit}.json"))

@@ -33,5 +33,4 @@ pub use provider::{Hub, HubProvider};
 pub use reference::{Commit, HubRef, RepoId, Revision};
 pub use select::Choice;
 
-#[cfg(feature = "net")]
 pub(super) use cache::Linked;

@@ -314,7 +314,7 @@ impl Store {
             files[i].1 = Some(result);
         }
         if files.iter().all(|(_, file)| matches!(file, Some(Ok(_)))) {
-            cache.finish(&listing, &requested.revision)?;
+            cache.finish(&listing, std::slice::from_ref(&requested.revision))?;
         }
         Ok(())
     }

@@ -79,6 +79,11 @@ impl Store {
         &self.hub
     }
 
+    /// How the network is used.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
     /// The pinned cache, where there is one.
     pub fn pinned(&self) -> Option<&PinnedCache> {
         self.pinned.as_ref()
@@ -101,6 +106,23 @@ impl Store {
             status.push((resource, standing));
         }
         Ok(status)
+    }
+
+    /// The error that says which file of the model is not here, and what to do about it.
+    ///
+    /// # Errors
+    /// As [`Store::status`].
+    pub fn missing(&self, found: &Found) -> Result<Error, Error> {
+        for resource in self.pinned_resources(found) {
+            let mut search = Search::default();
+            if search.run(self, &found.kit, &resource)?.is_none() {
+                let why = "this command fetches nothing";
+                return Ok(search.not_cached(found, &resource, Some(why)));
+            }
+        }
+        let spec = found.model.clone();
+        let reason = "all of it is here";
+        Ok(Error::InvalidSpec { spec, reason })
     }
 
     /// Brings every file of the model to this machine.
