@@ -4,14 +4,15 @@ mod report;
 
 use std::ffi::OsString;
 
-use self::report::{File, Report, Status};
+use self::report::{Report, Status};
 use super::Globals;
 use super::error::Error;
 use super::exit::Exit;
 use super::model::Models;
 use super::out::Out;
+use super::plan::{File, standing};
 use crate::data::hub::Choice;
-use crate::data::{self, Found, LocalFile, Options, Resource, Spec, Standing};
+use crate::data::{self, Found, Options, Spec};
 
 /// Bring models to this machine, to be used later without a network
 ///
@@ -86,7 +87,10 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
         let name = spec.to_string_lossy();
         let fetched = args.find(&models, spec).and_then(|found| {
             if args.dry_run {
-                standing(&models, &found)
+                Ok(Fetched {
+                    files: standing(&models.store, &found)?,
+                    errors: Vec::new(),
+                })
             } else {
                 fetch(&models, &found, args.keep_going, out)
             }
@@ -181,22 +185,6 @@ impl Args {
     }
 }
 
-/// Where the files of the model stand now.
-fn standing(models: &Models, found: &Found) -> Result<Fetched, Error> {
-    let status = models.store.status(found)?;
-    let files = status
-        .into_iter()
-        .map(|(resource, standing)| match standing {
-            Standing::Here(file) => File::here(&resource, &file),
-            Standing::Published(url) => File::planned(&resource, Some(url)),
-            Standing::Nowhere => File::planned(&resource, None),
-        });
-    Ok(Fetched {
-        files: files.collect(),
-        errors: Vec::new(),
-    })
-}
-
 fn fetch(
     models: &Models,
     found: &Found,
@@ -210,19 +198,12 @@ fn fetch(
         files: Vec::new(),
         errors: Vec::new(),
     };
-    for (resource, result) in results {
-        match result {
-            Ok(file) => fetched.files.push(here(models, &resource, &file)?),
+    for (_, result) in results {
+        match result.and_then(|file| models.verified(file)) {
+            Ok(file) => fetched.files.push(File::here(&file)),
             Err(error) if keep_going => fetched.errors.push(error.into()),
             Err(error) => return Err(error.into()),
         }
     }
     Ok(fetched)
-}
-
-fn here(models: &Models, resource: &Resource, file: &LocalFile) -> Result<File, Error> {
-    if models.verify {
-        file.verify()?;
-    }
-    Ok(File::here(resource, file))
 }

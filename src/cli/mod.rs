@@ -11,6 +11,7 @@ mod json;
 mod model;
 mod out;
 mod output;
+mod plan;
 mod prefabs;
 mod progress;
 mod spellings;

@@ -11,8 +11,8 @@ use super::out::Out;
 use crate::data::hub::{Choice, HubProvider};
 use crate::data::net::{Network, Settings, Token, address};
 use crate::data::{
-    self, Catalog, DeferredModel, Factory, Found, LocalFiles, Manifest, Options, Plan, Roots, Spec,
-    Store,
+    self, Catalog, DeferredModel, Factory, Found, LocalFile, LocalFiles, Manifest, Options, Plan,
+    Roots, Spec, Store,
 };
 use crate::kits::{
     self,
@@ -81,6 +81,10 @@ pub(crate) struct Overlays {
     /// Short for `--set config=PATH`
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
+
+    /// Say which files the model is made of, where they are and what would be fetched, and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 fn key_and_path(text: &str) -> Result<(String, PathBuf), String> {
@@ -129,7 +133,7 @@ pub(crate) struct Models {
     /// What finds and fetches them.
     pub(crate) store: Store,
     /// Whether files are hashed before they are used.
-    pub(crate) verify: bool,
+    verify: bool,
     manifests: Vec<Manifest>,
 }
 
@@ -160,6 +164,11 @@ impl Models {
             verify: sources.verify,
             roots,
         })
+    }
+
+    /// The user's own tables, one a kit.
+    pub(crate) fn manifests(&self) -> &[Manifest] {
+        &self.manifests
     }
 
     /// `catalog` with the user's own tables before it and the hub after it; of a repository of the hub, what `choice`
@@ -226,6 +235,17 @@ impl Models {
             files.verify()?;
         }
         Ok(files)
+    }
+
+    /// `file`, if it is the published one or nobody asked.
+    ///
+    /// # Errors
+    /// It is another, and `--verify` asked.
+    pub(crate) fn verified(&self, file: LocalFile) -> Result<LocalFile, data::Error> {
+        if self.verify {
+            file.verify()?;
+        }
+        Ok(file)
     }
 }
 

@@ -117,6 +117,16 @@ struct Plan {
 /// Runs the command.
 pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit, Error> {
     let started = Instant::now();
+    if args.overlays.dry_run {
+        let spec = args.model.as_deref();
+        out.data(&load::dry_run(
+            spec,
+            &globals.sources,
+            &args.overlays,
+            globals.json,
+        )?)?;
+        return Ok(Exit::Done);
+    }
     let plan = Plan::new(args, globals, io::stdin().is_terminal())?;
     let options = load::Options {
         spec: args.model.as_deref(),

@@ -1,14 +1,14 @@
 //! What came of a fetch, or would, as text and as JSON.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 
 use crate::cli::error::Error;
 use crate::cli::json::line;
+use crate::cli::plan::{File, moved_bytes, text};
 use crate::cli::table::size;
-use crate::data::{Content, LocalFile, Provenance, Resource};
 
 /// What came of all specs.
 #[derive(Debug, Serialize)]
@@ -45,69 +45,6 @@ pub(super) enum Status {
     Failed,
 }
 
-/// One file of a model.
-#[derive(Debug, Serialize)]
-pub(super) struct File {
-    key: String,
-    file: String,
-    /// Where it is; `None` while it is not here.
-    path: Option<PathBuf>,
-    bytes: Option<u64>,
-    sha256: Option<String>,
-    /// `cached`, `local-dir`, `hf-cache`, `bundled`, `downloaded`; or `to-download` and `nowhere` in a plan.
-    from: &'static str,
-    /// The address that would be asked first.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<String>,
-}
-
-impl File {
-    /// A file on this machine.
-    pub(super) fn here(resource: &Resource, file: &LocalFile) -> Self {
-        let bytes = match &file.content {
-            Content::Path(path) => path.metadata().ok().map(|metadata| metadata.len()),
-            Content::Bytes(bytes) => Some(bytes.len() as u64),
-        };
-        Self {
-            key: resource.key.clone(),
-            file: resource.file.clone(),
-            path: file.path().map(Path::to_owned),
-            bytes: bytes.or(resource.size),
-            sha256: file.digest.map(|digest| digest.to_string()),
-            from: match file.provenance {
-                Provenance::Cached => "cached",
-                Provenance::LocalDir => "local-dir",
-                Provenance::HfCache => "hf-cache",
-                Provenance::Downloaded => "downloaded",
-                Provenance::Bundled => "bundled",
-                Provenance::Given => "given",
-            },
-            url: None,
-        }
-    }
-
-    /// A file that would be fetched from `url`, if it is published.
-    pub(super) fn planned(resource: &Resource, url: Option<String>) -> Self {
-        Self {
-            key: resource.key.clone(),
-            file: resource.file.clone(),
-            path: None,
-            bytes: resource.size,
-            sha256: resource.sha256.map(|digest| digest.to_string()),
-            from: if url.is_some() {
-                "to-download"
-            } else {
-                "nowhere"
-            },
-            url,
-        }
-    }
-
-    fn is_moved(&self) -> bool {
-        matches!(self.from, "downloaded" | "to-download")
-    }
-}
-
 impl Report {
     pub(super) fn new(dry_run: bool) -> Self {
         Self {
@@ -127,14 +64,13 @@ impl Report {
         files: Vec<File>,
         errors: &[Error],
     ) -> String {
-        let moved = files.iter().filter(|file| file.is_moved());
-        self.downloaded_bytes += moved.filter_map(|file| file.bytes).sum::<u64>();
+        self.downloaded_bytes += moved_bytes(&files);
         if status == Status::Failed {
             self.failed.push(spec.to_owned());
         }
         let text = match status {
             Status::Ok => final_path(&files),
-            Status::Planned => plan(spec, &files),
+            Status::Planned => text(spec, &files),
             Status::Failed => String::new(),
         };
         self.specs.push(Entry {
@@ -189,24 +125,5 @@ fn final_path(files: &[File]) -> String {
             .try_for_each(|(_, path)| writeln!(text, "{}", path.display())),
     }
     .expect("a string takes all");
-    text
-}
-
-fn plan(spec: &str, files: &[File]) -> String {
-    let mut text = format!("{spec}\n");
-    for file in files {
-        let bytes = file.bytes.map_or_else(|| "unknown size".to_owned(), size);
-        let place = match (&file.path, &file.url) {
-            (Some(path), _) => path.display().to_string(),
-            (None, Some(url)) => url.clone(),
-            (None, None) => String::new(),
-        };
-        writeln!(
-            text,
-            "  {:<12} {bytes:>12}  {}  {place}",
-            file.from, file.file
-        )
-        .expect("a string takes all");
-    }
     text
 }

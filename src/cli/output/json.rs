@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::cli::json::{line, round_ms};
+use crate::cli::plan::File;
 use crate::cli::stats::Stats;
 use crate::kits::whisper::{Segment, Transcript};
 
@@ -24,6 +25,8 @@ pub(crate) struct Model {
     pub(crate) precision: String,
     /// Where it ran.
     pub(crate) device: String,
+    /// Its files, and where each one was found.
+    pub(crate) files: Vec<File>,
 }
 
 /// One transcribed input.

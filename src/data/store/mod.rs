@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use self::search::Search;
 use super::{
     Error, Found, HubCache, LocalFile, LocalFiles, NotCached, Observer, PinnedCache, Resource,
-    Roots, hub::Hub, net::Network,
+    Roots, hub::Hub, net::Network, resource::WEIGHTS,
 };
 
 /// All places on this machine where a model's files may be, and the way to get those that are not.
@@ -106,6 +106,32 @@ impl Store {
             status.push((resource, standing));
         }
         Ok(status)
+    }
+
+    /// The files of the model, when all of them are on this machine.
+    ///
+    /// # Errors
+    /// As [`Store::status`].
+    pub fn local(&self, found: &Found) -> Result<Option<LocalFiles>, Error> {
+        let here = |(_, standing): (Resource, Standing)| match standing {
+            Standing::Here(file) => Some(file),
+            Standing::Published(_) | Standing::Nowhere => None,
+        };
+        let files: Option<Vec<_>> = self.status(found)?.into_iter().map(here).collect();
+        Ok(files.map(LocalFiles::new))
+    }
+
+    /// The weights of the model, when they are on this machine.
+    ///
+    /// # Errors
+    /// As [`Store::status`].
+    pub fn weights(&self, found: &Found) -> Result<Option<LocalFile>, Error> {
+        let is_weights = |(resource, _): &(Resource, Standing)| resource.key == WEIGHTS;
+        let weights = self.status(found)?.into_iter().find(is_weights);
+        Ok(match weights {
+            Some((_, Standing::Here(file))) => Some(file),
+            _ => None,
+        })
     }
 
     /// The error that says which file of the model is not here, and what to do about it.

@@ -11,6 +11,7 @@ use crate::cli::error::Error;
 use crate::cli::model::{Models, Overlays, Sources, prefab_name};
 use crate::cli::out::Out;
 use crate::cli::output::Model;
+use crate::cli::plan::File;
 use crate::compute::Backend as _;
 use crate::compute::cpu::{Cpu, Isa};
 use crate::kits::whisper::{self, Dims, language};
@@ -82,6 +83,7 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
             .map(|digest| digest.to_string()),
         precision,
         device: cpu.device().to_owned(),
+        files: files.iter().map(File::here).collect(),
     };
     let options = whisper::Options {
         language: language.map(str::to_owned),
@@ -106,6 +108,23 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
         model,
         isa: isa.name().to_owned(),
     })
+}
+
+/// What the model is made of, and what would be fetched.
+///
+/// # Errors
+/// The model is not known, or lacks what it takes to run it.
+pub(super) fn dry_run(
+    spec: Option<&OsStr>,
+    sources: &Sources,
+    overlays: &Overlays,
+    json: bool,
+) -> Result<String, Error> {
+    let models = Models::new(sources)?;
+    let factory = models.whisper()?;
+    let model = factory.resolve(&models.spec(spec.unwrap_or(DEFAULT_MODEL.as_ref()))?)?;
+    let plan = overlays.apply(model)?.plan()?;
+    crate::cli::plan::dry_run(&models.store, &plan.found, json)
 }
 
 fn parse_language(text: &str) -> Result<&'static str, Error> {
