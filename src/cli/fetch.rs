@@ -111,6 +111,11 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
             (true, true) => Status::Planned,
             (true, false) => Status::Ok,
         };
+        if !fetched.files.is_empty() && fetched.files.iter().all(File::is_bundled) {
+            out.note(&format!(
+                "{name} is in this binary: there is nothing to fetch"
+            ));
+        }
         let entry = report.add(&name, status, fetched.files, &fetched.errors);
         if !globals.json {
             out.data(&entry)?;

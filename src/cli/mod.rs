@@ -228,8 +228,8 @@ mod tests {
                 "`--help`",
             ),
             Case(
-                "pretrained inspect",
-                "the following required arguments were not provided: <SPEC>",
+                "pretrained fetch",
+                "the following required arguments were not provided: <SPEC>...",
                 "usage is",
             ),
         ];

@@ -103,6 +103,11 @@ impl File {
         }
     }
 
+    /// Whether its bytes are in the binary.
+    pub(crate) fn is_bundled(&self) -> bool {
+        self.from == "bundled"
+    }
+
     /// Whether its bytes come over the network.
     pub(crate) fn is_moved(&self) -> bool {
         matches!(self.from, "downloaded" | "to-download")

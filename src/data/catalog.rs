@@ -1,6 +1,6 @@
 use super::{
-    Answer, Error, Layout, Outcome, Prefab, Provider, Resource, ResourceMap, Row, Spec, local,
-    near::near,
+    Answer, Error, Layout, Outcome, Prefab, Provider, Resource, ResourceMap, Row, Spec,
+    hub::Commit, local, near::near, resource::WEIGHTS,
 };
 
 /// One kit's providers, in order: what its models are called and which files they are made of.
@@ -28,6 +28,13 @@ pub struct Found {
     pub answers: Vec<Answer>,
     /// Specs of the same model that need no file.
     pub instead: Vec<String>,
+}
+
+impl Found {
+    /// The commit that its weights are of, where they are a hub repository's.
+    pub fn commit(&self) -> Option<Commit> {
+        self.resources.get(WEIGHTS)?.hub()?.revision.commit()
+    }
 }
 
 impl Catalog {

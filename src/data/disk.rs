@@ -40,13 +40,14 @@ pub(super) fn temporary(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
     builder.tempfile_in(dir)
 }
 
-/// Copies the file at `from` to `to`, which nobody ever sees half of.
+/// Copies the file at `from` to `to`, which nobody ever sees half of; its directory is made.
 ///
 /// # Errors
 /// [`Error::Write`].
 pub(super) fn copy_whole(from: &Path, to: &Path) -> Result<(), Error> {
     let write = |source| unwritable(to, source);
     let dir = to.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir).map_err(write)?;
     let mut file = temporary(dir).map_err(write)?;
     let mut source = File::open(from).map_err(write)?;
     io::copy(&mut source, &mut file).map_err(write)?;
@@ -60,7 +61,6 @@ pub(super) fn copy_whole(from: &Path, to: &Path) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::Write`].
-#[cfg(feature = "net")]
 pub(super) fn move_whole(from: &Path, to: &Path) -> Result<(), Error> {
     if let Some(dir) = to.parent() {
         fs::create_dir_all(dir).map_err(|source| unwritable(dir, source))?;

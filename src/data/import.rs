@@ -156,7 +156,8 @@ impl<'a> Import<'a> {
         Ok(self.summary)
     }
 
-    fn file(&mut self, name: &str, reader: &mut dyn Read) -> Result<(), Error> {
+    /// Takes a file, and says whether it was of use.
+    fn file(&mut self, name: &str, reader: &mut dyn Read) -> Result<bool, Error> {
         let role = role(name);
         match (&role, self.hub) {
             (Role::Listing(repo, commit), Some(_)) => {
@@ -164,7 +165,7 @@ impl<'a> Import<'a> {
                     read_record(reader).map_err(|source| unreadable(Path::new(name), source))?;
                 let offered = self.repos.entry(repo.clone()).or_default();
                 offered.listings.insert(commit.clone(), json);
-                return Ok(());
+                return Ok(true);
             }
             (Role::Ref(repo, revision), Some(_)) => {
                 let text =
@@ -176,7 +177,7 @@ impl<'a> Import<'a> {
                     let offered = self.repos.entry(repo.clone()).or_default();
                     offered.refs.insert(revision.clone(), commit);
                 }
-                return Ok(());
+                return Ok(true);
             }
             (Role::Pin(kit, namespace), _) => {
                 let json =
@@ -184,7 +185,7 @@ impl<'a> Import<'a> {
                 if let Ok(pin) = serde_json::from_slice::<Pin>(&json) {
                     self.pinned.adopt_pin(kit, namespace, &pin)?;
                 }
-                return Ok(());
+                return Ok(true);
             }
             _ => {}
         }
@@ -192,7 +193,8 @@ impl<'a> Import<'a> {
         self.place(name, &role, received)
     }
 
-    fn link(&mut self, name: &str, target: &Path) -> Result<(), Error> {
+    /// Remembers what a link of a snapshot points to, and says whether it is one.
+    fn link(&mut self, name: &str, target: &Path) -> Result<bool, Error> {
         let id = target
             .file_name()
             .and_then(|it| it.to_str())
@@ -200,12 +202,13 @@ impl<'a> Import<'a> {
         if let (Role::Snapshot(repo, commit, path), Some(id)) = (role(name), id) {
             let offered = self.repos.entry(repo).or_default();
             offered.paths.entry(commit).or_default().insert(path, id);
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Puts a file wherever it belongs.
-    fn place(&mut self, name: &str, role: &Role<'_>, received: Received) -> Result<(), Error> {
+    fn place(&mut self, name: &str, role: &Role<'_>, received: Received) -> Result<bool, Error> {
         let mut targets: Vec<_> = self
             .wanted
             .get(&received.sha256)
@@ -247,18 +250,20 @@ impl<'a> Import<'a> {
         targets.dedup();
         if targets.is_empty() {
             self.summary.unknown += 1;
-            return received.discard();
+            received.discard()?;
+            return Ok(false);
         }
         disk::tag_cache(self.pinned.root());
-        for target in &targets {
-            let is_here = target.metadata().is_ok_and(|it| it.len() == received.size);
-            if !is_here {
-                disk::copy_whole(received.file.path(), target)?;
-                self.summary.bytes += received.size;
-            }
+        let is_here =
+            |target: &PathBuf| target.metadata().is_ok_and(|it| it.len() == received.size);
+        let missing: Vec<_> = targets.iter().filter(|target| !is_here(target)).collect();
+        self.summary.bytes += received.size * missing.len() as u64;
+        for target in &missing {
+            disk::copy_whole(received.file.path(), target)?;
         }
         self.summary.taken.extend(targets);
-        received.discard()
+        received.discard()?;
+        Ok(true)
     }
 }
 

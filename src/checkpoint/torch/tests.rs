@@ -397,7 +397,10 @@ fn archives_that_torch_does_not_write_are_refused() {
 
     let mut other = ZipWriter::new(Cursor::new(Vec::new()));
     other
-        .start_file("word/document.xml", SimpleFileOptions::default())
+        .start_file(
+            "word/document.xml",
+            SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored),
+        )
         .unwrap();
     let other = other.finish().unwrap().into_inner();
     let error = Torch::from_bytes(other.into(), "m.docx").unwrap_err();

@@ -291,7 +291,6 @@ mod tests {
                 }],
             }),
             differences: Some(Vec::new()),
-            ..Report::default()
         }
     }
 

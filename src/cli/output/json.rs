@@ -17,6 +17,8 @@ pub(crate) struct Model {
     pub(crate) spec: String,
     /// Namespace that answered; `None` for a path.
     pub(crate) provider: Option<String>,
+    /// Commit of the hub's repository that it is of; `None` for files from elsewhere.
+    pub(crate) revision: Option<String>,
     /// Name of the geometry; `None` when it is none of the published ones.
     pub(crate) prefab: Option<String>,
     /// SHA-256 of the weights in hex; `None` when it is not known without reading the whole file.

@@ -192,14 +192,17 @@ impl Provider for HubProvider {
             .cache
             .as_ref()
             .and_then(|cache| cache.snapshot(&hub));
-        let online = self.hub.network.offline().is_none();
-        let listing = match cached {
-            Some(snapshot) if !self.refresh || !online => match snapshot.listing.clone() {
+        let is_offline = self.hub.network.offline().is_some();
+        let listing = match cached.filter(|_| !self.refresh || is_offline) {
+            None => self.hub.resolve(&hub)?,
+            Some(snapshot) => match snapshot.listing.clone() {
                 Some(listing) => listing,
-                None if snapshot.unfinished && online => self.hub.resolve(&hub)?,
-                None => return self.snapshot_row(&hub, &snapshot).map(Some),
+                None if has_weights(&snapshot) && !snapshot.unfinished => {
+                    return self.snapshot_row(&hub, &snapshot).map(Some);
+                }
+                // Another program began it, and only the hub knows what is missing.
+                None => self.hub.resolve(&hub)?,
             },
-            _ => self.hub.resolve(&hub)?,
         };
         self.listing_row(&hub, &listing).map(Some)
     }
@@ -211,6 +214,15 @@ impl Provider for HubProvider {
     fn layout(&self) -> Layout {
         Layout::Hub
     }
+}
+
+/// Whether weights are there, or an index that says where all of them are.
+fn has_weights(snapshot: &Snapshot) -> bool {
+    let paths = snapshot.paths();
+    let whole = paths.iter().filter(|path| snapshot.file(path).is_some());
+    let whole: Vec<_> = whole.map(String::as_str).collect();
+    whole.iter().any(|path| path.ends_with(".gguf"))
+        || matches!(Weights::among(&whole), Weights::File(_))
 }
 
 /// A repository as a row: `files` are paths with digests and lengths, as far as they are known.

@@ -18,10 +18,11 @@ pub(super) enum Content<'a> {
     Link(&'a Path),
 }
 
-/// Hands each member to `take`, with its path; slashes separate directories.
-pub(super) type Take<'t> = dyn FnMut(&str, Content<'_>) -> Result<(), Error> + 't;
+/// Takes a member with its path, whose parts slashes separate, and says whether it was of use.
+pub(super) type Take<'t> = dyn FnMut(&str, Content<'_>) -> Result<bool, Error> + 't;
 
-/// Hands every file and link at `path` to `take`. A file that is no archive is its own only member; an archive is both.
+/// Hands every file and link at `path` to `take`. A file is its own only member, unless it was of no use and is an
+/// archive.
 ///
 /// # Errors
 /// [`Error::Io`] when something cannot be read, and what `take` fails with.
@@ -33,7 +34,9 @@ pub(super) fn each_member(path: &Path, take: &mut Take<'_>) -> Result<(), Error>
     let read = |source| unreadable(path, source);
     let mut file = File::open(path).map_err(read)?;
     let name = file_name(path);
-    take(&name, Content::Bytes(&mut file))?;
+    if take(&name, Content::Bytes(&mut file))? {
+        return Ok(());
+    }
     file.seek(SeekFrom::Start(0)).map_err(read)?;
     match Format::of(&mut file).map_err(read)? {
         Format::Zip => each_in_zip(path, file, take),

@@ -89,7 +89,7 @@ fn files_are_recognised_by_their_digest_whatever_they_come_in() {
         fs::write(&path, bytes).unwrap();
         let summary = target.import(&path).unwrap();
         assert_eq!(target.files(), ["toy/tiny.pt"], "{name}");
-        // An archive is a file itself, and no model either.
+        // An archive is a file itself, and no model.
         assert_eq!(summary.unknown, unknown, "{name}");
         assert_eq!(summary.bytes, TINY.len() as u64);
         // What is there already is not written again.

@@ -76,6 +76,7 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
     let model = Model {
         spec: name.to_string(),
         provider: plan.found.provider.clone(),
+        revision: plan.found.commit().map(|commit| commit.to_string()),
         prefab: prefab_name(&factory, &plan, &package.dims)?,
         digest: files
             .get("weights")
