@@ -58,6 +58,18 @@ struct Globals {
     #[arg(short, long, global = true, help_heading = "Global options")]
     quiet: bool,
 
+    /// How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of
+    /// JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "HOW",
+        default_value_t = out::ShowProgress::Auto,
+        help_heading = "Global options"
+    )]
+    progress: out::ShowProgress,
+
     #[command(flatten)]
     sources: model::Sources,
 }
@@ -102,7 +114,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error, &args).into(),
     };
-    let mut out = Out::new(cli.globals.voice());
+    let mut out = Out::new(cli.globals.voice()).with_progress(cli.globals.progress);
     let ended = match &cli.command {
         Command::Asr(command) => asr::run(command, &cli.globals, &mut out),
         Command::Fetch(args) => fetch::run(args, &cli.globals, &mut out),

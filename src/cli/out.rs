@@ -13,8 +13,23 @@ pub(crate) struct Out {
     data: Box<dyn Write + Send>,
     talk: Talk,
     voice: Voice,
+    progress: ShowProgress,
     data_is_terminal: bool,
     talk_is_terminal: bool,
+}
+
+/// How downloads say how far they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ShowProgress {
+    /// A bar on a terminal, a line now and then elsewhere
+    #[default]
+    Auto,
+    /// A bar
+    Bar,
+    /// Lines of JSON on stderr
+    Json,
+    /// Nothing
+    None,
 }
 
 /// stderr, for whoever has something to say while another works.
@@ -58,9 +73,15 @@ impl Out {
             data: Box::new(io::stdout()),
             talk: Talk::new(io::stderr()),
             voice,
+            progress: ShowProgress::Auto,
             data_is_terminal: io::stdout().is_terminal(),
             talk_is_terminal: io::stderr().is_terminal(),
         }
+    }
+
+    /// Shows downloads as `progress` says.
+    pub(crate) fn with_progress(self, progress: ShowProgress) -> Self {
+        Self { progress, ..self }
     }
 
     /// Writes a piece of the result, and sees to it that a reader has it at once.
@@ -128,10 +149,14 @@ impl Out {
 
     /// Progress of the files of `model` that are fetched.
     pub(crate) fn transfers(&self, model: &str) -> Transfers {
-        let display = match (self.voice, self.talk_is_terminal) {
-            (Voice::Quiet | Voice::Json, _) => Display::Hidden,
-            (Voice::Normal, false) => Display::Lines,
-            (Voice::Normal, true) => Display::Bar,
+        let no_bars = std::env::var_os("HF_HUB_DISABLE_PROGRESS_BARS");
+        let no_bars = no_bars.is_some_and(|value| !value.is_empty() && value != "0");
+        let display = match (self.progress, self.voice, self.talk_is_terminal) {
+            (ShowProgress::Json, _, _) => Display::Json,
+            (ShowProgress::None, _, _) | (_, Voice::Quiet | Voice::Json, _) => Display::Hidden,
+            (ShowProgress::Auto, _, false) => Display::Lines,
+            (ShowProgress::Auto, _, true) if no_bars => Display::Lines,
+            (ShowProgress::Auto | ShowProgress::Bar, _, _) => Display::Bar,
         };
         Transfers::new(display, &printable(model), self.talk.clone())
     }
@@ -213,6 +238,7 @@ pub(crate) mod capture {
             data: Box::new(data.clone()),
             talk: super::Talk::new(talk.clone()),
             voice,
+            progress: super::ShowProgress::Auto,
             data_is_terminal: false,
             talk_is_terminal: false,
         }

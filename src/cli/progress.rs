@@ -16,6 +16,8 @@ pub(crate) enum Display {
     Bar,
     /// A line of its own every ten seconds.
     Lines,
+    /// Lines of JSON, for a program that shows them its own way.
+    Json,
 }
 
 /// Progress through one input, measured in seconds of audio.
@@ -33,7 +35,7 @@ impl Progress {
     pub(crate) fn new(display: Display, label: &str, total_secs: f64) -> Self {
         let target = match display {
             Display::Bar => ProgressDrawTarget::stderr(),
-            Display::Hidden | Display::Lines => ProgressDrawTarget::hidden(),
+            Display::Hidden | Display::Lines | Display::Json => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(Some(total_secs.max(0.0) as u64), target);
         // No colour, so `NO_COLOR` has nothing to switch off.

@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
+use super::json::line;
 use super::out::{Talk, printable};
 use super::progress::Display;
 use super::table::size;
@@ -13,6 +15,9 @@ use crate::data::Observer;
 
 /// Time between two lines where there is no terminal to draw on.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Time between two events of JSON.
+const EVENT_INTERVAL: Duration = Duration::from_millis(200);
 
 /// What is shown of each file, and of all together; no colour, so `NO_COLOR` has nothing to switch off.
 const TEMPLATE: &str = "{prefix:24!}  {wide_bar} {binary_bytes:>10} of {binary_total_bytes:>10}  {binary_bytes_per_sec:>12}";
@@ -40,7 +45,7 @@ impl Transfers {
     pub(crate) fn new(display: Display, model: &str, talk: Talk) -> Self {
         let target = match display {
             Display::Bar => ProgressDrawTarget::stderr(),
-            Display::Hidden | Display::Lines => ProgressDrawTarget::hidden(),
+            Display::Hidden | Display::Lines | Display::Json => ProgressDrawTarget::hidden(),
         };
         Self {
             display,
@@ -60,9 +65,28 @@ impl Transfers {
     }
 
     fn say(&self, text: &str) {
-        if self.display != Display::Hidden {
-            self.bars.suspend(|| self.talk.say(text));
+        match self.display {
+            Display::Hidden => {}
+            Display::Json => self.event(&Event::Note { text }),
+            Display::Bar | Display::Lines => self.bars.suspend(|| self.talk.say(text)),
         }
+    }
+
+    /// One line of the `pretrained.progress/1` schema.
+    fn event(&self, event: &Event<'_>) {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            schema: &'static str,
+            model: &'a str,
+            #[serde(flatten)]
+            event: &'a Event<'a>,
+        }
+        let text = line(&Line {
+            schema: "pretrained.progress/1",
+            model: &self.model,
+            event,
+        });
+        self.talk.say(text.trim_end());
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -70,8 +94,33 @@ impl Transfers {
     }
 }
 
+/// What happened to the transfers.
+#[derive(Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+enum Event<'a> {
+    Begin {
+        files: usize,
+        bytes: u64,
+        from: &'a str,
+    },
+    Progress {
+        arrived_bytes: u64,
+        bytes: u64,
+    },
+    Note {
+        text: &'a str,
+    },
+}
+
 impl Observer for Transfers {
     fn begin(&self, files: usize, bytes: u64, from: &str) {
+        if self.display == Display::Json {
+            self.event(&Event::Begin { files, bytes, from });
+            let mut state = self.state();
+            state.expected = bytes;
+            state.last_line = Some(Instant::now());
+            return;
+        }
         let files_of = if files == 1 {
             "1 file".to_owned()
         } else {
@@ -101,17 +150,25 @@ impl Observer for Transfers {
         for bar in state.files.get(&id).iter().copied().chain(&state.all) {
             bar.set_position(bar.position().saturating_add_signed(bytes));
         }
-        let is_due = state
-            .last_line
-            .is_some_and(|last| last.elapsed() >= LINE_INTERVAL);
-        if self.display == Display::Lines && is_due {
-            state.last_line = Some(Instant::now());
-            let arrived = size(u64::try_from(state.arrived).unwrap_or(0));
-            self.talk.say(&format!(
-                "{}: {arrived} of {}",
-                self.model,
-                size(state.expected)
-            ));
+        let arrived = u64::try_from(state.arrived).unwrap_or(0);
+        let since = state.last_line.map(|last| last.elapsed());
+        let is_due = |interval| since.is_some_and(|since| since >= interval);
+        let is_last = arrived == state.expected;
+        match self.display {
+            Display::Lines if is_due(LINE_INTERVAL) => {
+                state.last_line = Some(Instant::now());
+                let (arrived, expected) = (size(arrived), size(state.expected));
+                self.talk
+                    .say(&format!("{}: {arrived} of {expected}", self.model));
+            }
+            Display::Json if is_due(EVENT_INTERVAL) || is_last => {
+                state.last_line = Some(Instant::now());
+                self.event(&Event::Progress {
+                    arrived_bytes: arrived,
+                    bytes: state.expected,
+                });
+            }
+            _ => {}
         }
     }
 

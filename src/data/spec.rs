@@ -26,7 +26,7 @@ impl Spec {
     /// Reads what the user typed; `roots.home` expands a leading `~/`.
     ///
     /// An existing path wins over any name. What begins with `/`, `./`, `../` or `~/`, or ends with `/`, is always a
-    /// path, and no provider is asked for it.
+    /// path, and no provider is asked for it; so is what follows `dir:`.
     ///
     /// # Errors
     /// [`Error::NoSuchPath`] when it can only be a path and there is none; [`Error::InvalidSpec`] when it is neither a
@@ -40,6 +40,9 @@ impl Spec {
         if text.is_empty() {
             return Err(invalid("it is empty"));
         }
+        let forced = text.to_str().and_then(|text| text.strip_prefix("dir:"));
+        let is_path = forced.is_some() || is_always_a_path(text);
+        let text = forced.map_or(text, OsStr::new);
         let path = match Path::new(text).strip_prefix("~") {
             Ok(rest) => roots
                 .home
@@ -49,10 +52,10 @@ impl Spec {
             Err(_) => PathBuf::from(text),
         };
         // What cannot be looked at may well exist; whoever opens it will say why not.
-        if path.try_exists().unwrap_or(is_always_a_path(text)) {
+        if path.try_exists().unwrap_or(is_path) {
             return Ok(Self::Path(path));
         }
-        if is_always_a_path(text) {
+        if is_path {
             return Err(Error::NoSuchPath { path });
         }
         let name = text
@@ -143,6 +146,12 @@ mod tests {
     }
 
     #[test]
+    fn dir_forces_a_path() {
+        let spec = Spec::parse("dir:assets", &Roots::default()).unwrap();
+        assert_eq!(spec, Spec::Path("assets".into()));
+    }
+
+    #[test]
     fn paths_that_do_not_exist_are_never_names() {
         for text in [
             "/no/such/model.pt",
@@ -151,6 +160,8 @@ mod tests {
             ".///x",
             "no-such-dir/",
             "/no/where:tiny",
+            "dir:tiny",
+            "dir:",
         ] {
             let error = Spec::parse(text, &Roots::default()).unwrap_err();
             assert!(matches!(error, Error::NoSuchPath { .. }), "{text}: {error}");
