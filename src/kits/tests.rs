@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::*;
-use crate::data::{Kind, Provider, Resource, Row, Sha256, Source};
+use crate::data::{Kind, Provider, Resource, Row, Sha256, Source, Spec};
 
 /// Each kit with its catalog.
 fn tables() -> Vec<(&'static Kit, Catalog)> {
@@ -385,4 +385,16 @@ fn a_broken_geometry_is_an_error_not_a_panic() {
             kit.name
         );
     }
+}
+
+#[test]
+fn a_vocabulary_can_be_had_but_is_not_offered_as_a_model() {
+    let catalog = whisper::catalog().unwrap();
+    let find = |name: &str| catalog.find(&Spec::Bare(name.to_owned()));
+    assert_eq!(find("gpt2.tiktoken").unwrap().resources.iter().count(), 1);
+    let Err(Error::NotFound { known, .. }) = find("no such model") else {
+        panic!("there is no such model");
+    };
+    assert!(known.contains(&"base".to_owned()));
+    assert!(!known.contains(&"gpt2.tiktoken".to_owned()));
 }
