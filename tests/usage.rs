@@ -92,16 +92,28 @@ fn with_json_a_usage_error_is_one_object() {
 }
 
 #[test]
-fn the_twelve_whisper_geometries_are_listed() {
+fn the_geometries_of_every_kit_are_listed() {
     let place = Place::new();
     let table = place.run(&["prefabs"]).expect(0);
     assert_eq!(table.stderr, "");
-    let rows: Vec<_> = table
-        .stdout
-        .lines()
-        .filter(|line| line.split_whitespace().nth(1) == Some("whisper"))
-        .collect();
-    assert_eq!(rows.len(), 12, "{}", table.stdout);
+    let listed = |kit: &str| {
+        let kits = table
+            .stdout
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(1));
+        kits.filter(|listed| *listed == kit).count()
+    };
+    let counts = [
+        "whisper",
+        "moonshine",
+        "qwen3-asr",
+        "embed",
+        "lm",
+        "silero",
+        "resnet",
+    ]
+    .map(listed);
+    assert_eq!(counts, [13, 5, 2, 11, 6, 1, 6], "{}", table.stdout);
 
     let document = place
         .run(&["prefabs", "whisper", "--json"])
@@ -120,6 +132,12 @@ fn the_twelve_whisper_geometries_are_listed() {
         (&tiny["width"], &tiny["vocab"]),
         (&384.into(), &51864.into())
     );
+    assert_eq!(tiny["f16_bytes"], 2 * 37_760_256);
+    assert_eq!(tiny["kv_bytes_per_token"], 2 * 4 * 384 * 2);
+
+    let document = place.run(&["prefabs", "lm", "--json"]).expect(0).json();
+    let kits = document["prefabs"].as_array().unwrap().iter();
+    assert!(kits.into_iter().all(|prefab| prefab["kit"] == "lm"));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::time::SystemTime;
 
-/// `rows` under `header`, two blanks between columns; a column of numbers is set flush right.
+/// `rows` under `header`, two blanks between columns; a column of numbers, or of `-` where there is none, is set flush
+/// right.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let columns: Vec<Column> = header
         .iter()
@@ -37,7 +38,8 @@ impl Column {
                 .chain([title.chars().count()])
                 .max()
                 .unwrap_or(0),
-            numeric: cells().all(|cell| cell.starts_with(|c: char| c.is_ascii_digit())),
+            numeric: cells()
+                .all(|cell| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit())),
         }
     }
 
@@ -105,6 +107,8 @@ mod tests {
             "name      params\ntiny          37\nlarge-v3    1543\n"
         );
         assert_eq!(table(&["name"], &[]), "name\n");
+        let gap = ["1,000", "-"].map(|cell| vec![cell.to_owned()]);
+        assert_eq!(table(&["n"], &gap), "    n\n1,000\n    -\n");
     }
 
     #[test]

@@ -249,9 +249,11 @@ impl Catalog {
         let near = elsewhere
             .chain(near(reference, names).into_iter().map(spec))
             .collect();
+        // A row without weights is no model, but a vocabulary, or another program's form of one.
         let mut known: Vec<_> = asked
             .iter()
             .flat_map(|provider| provider.rows())
+            .filter(|row| row.resources.get(WEIGHTS).is_some())
             .map(|row| spec(row.short_name()))
             .collect();
         let mut seen = std::collections::HashSet::new();

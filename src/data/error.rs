@@ -282,6 +282,9 @@ pub enum Error {
     },
 }
 
+/// How many models' names a hint gives.
+const MODELS_SHOWN: usize = 24;
+
 impl Error {
     /// Whether it says no more than that nobody knows the name.
     pub fn is_not_found(&self) -> bool {
@@ -317,7 +320,12 @@ impl Error {
         match self {
             Self::NoProvider { known, .. } => Some(format!("the providers are {}", list(known))),
             Self::NotFound { near, known, .. } if near.is_empty() => {
-                (!known.is_empty()).then(|| format!("the models are {}", list(known)))
+                let shown = &known[..known.len().min(MODELS_SHOWN)];
+                let more = match known.len() - shown.len() {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                (!known.is_empty()).then(|| format!("the models are {}{more}", list(shown)))
             }
             Self::NotFound { near, .. } => Some(format!("did you mean {}?", either(near))),
             Self::NotCached(missing) => Some(missing.hint()),
@@ -606,6 +614,25 @@ mod tests {
     #[test]
     fn error_is_small() {
         assert!(size_of::<Error>() <= 128, "{}", size_of::<Error>());
+    }
+
+    #[test]
+    fn a_hint_names_so_many_models_and_counts_the_rest() {
+        let hint = |models: usize| {
+            let known = (0..models).map(|n| format!("m{n}")).collect();
+            let error = Error::NotFound {
+                reference: "x".to_owned(),
+                bare: true,
+                asked: Vec::new(),
+                near: Vec::new(),
+                known,
+            };
+            error.hint()
+        };
+        assert_eq!(hint(0), None);
+        assert_eq!(hint(2).unwrap(), "the models are `m0`, `m1`");
+        assert!(hint(MODELS_SHOWN).unwrap().ends_with(", `m23`"));
+        assert!(hint(100).unwrap().ends_with(", `m23`, and 76 more"));
     }
 
     #[test]

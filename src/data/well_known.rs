@@ -18,17 +18,21 @@ impl Manifest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Kind, Provider as _, Roots, Source};
+    use crate::data::{Kind, Provider as _, Roots, Row, Source};
 
     fn whisper() -> Manifest {
         Manifest::well_known(include_str!("../../assets/whisper/well-known.toml")).unwrap()
     }
 
     #[test]
-    fn every_whisper_row_has_its_prefab_and_a_pinned_place() {
+    fn openais_twelve_checkpoints_have_their_prefab_and_a_pinned_place() {
         let whisper = whisper();
-        assert_eq!((whisper.prefabs.len(), whisper.rows.len()), (12, 12));
-        for row in &whisper.rows {
+        // OpenAI's own come first: a bare name is theirs.
+        let (openai, others) = whisper.rows.split_at(12);
+        let is_checkpoint =
+            |row: &Row| row.resources.iter().all(|file| file.kind == Kind::OpenaiPt);
+        assert!(!others.iter().any(is_checkpoint));
+        for row in openai {
             let weights = row.resources.get("weights").unwrap();
             let digest = weights.sha256.unwrap().to_string();
             assert_eq!(weights.kind, Kind::OpenaiPt);
@@ -73,6 +77,9 @@ mod tests {
             ("turbo", "openai/large-v3-turbo"),
             ("whisper-turbo", "openai/large-v3-turbo"),
             ("large-v3-turbo", "openai/large-v3-turbo"),
+            ("whisper-tiny.en-hf", "openai/whisper-tiny.en"),
+            ("openai/whisper-large", "openai/whisper-large"),
+            ("distil-large-v3", "distil-whisper/distil-large-v3"),
         ];
         for (name, row) in cases {
             assert_eq!(whisper().get(name).unwrap().unwrap().name, row, "{name}");
