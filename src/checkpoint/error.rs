@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::{ArchiveFault, HeaderFault, PickleFault, TensorFault};
+use super::{ArchiveFault, Dtype, GgufFault, HeaderFault, PickleFault, TensorFault};
 use crate::data::Signature;
 
 /// Why a checkpoint cannot be read or written.
@@ -116,6 +116,26 @@ pub enum Error {
         tensor: String,
         /// What is wrong.
         fault: TensorFault,
+    },
+    /// A GGUF file whose header does not fit its bytes.
+    #[error("{path}: {fault}")]
+    Gguf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        fault: GgufFault,
+    },
+    /// A tensor whose values are stored in blocks.
+    #[error(
+        "{path}: tensor `{tensor}` is quantised as {dtype}, which cannot be used; take a file of F32, F16 or BF16"
+    )]
+    Quantised {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// Its type.
+        dtype: Dtype,
     },
     /// A file of tensors cannot be written.
     #[error("cannot write {path}")]

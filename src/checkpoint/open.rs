@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use super::{Checkpoint, Error, Safetensors, Sharded, Torch, mmap};
+use super::{Checkpoint, Error, Gguf, Safetensors, Sharded, Torch, mmap};
 use crate::data::Signature;
 
-/// Opens the weights at `path`: a safetensors file, a torch archive, or an index of shards.
+/// Opens the weights at `path`: a safetensors file, a torch archive, a GGUF file, or an index
+/// of shards.
 ///
 /// What a file is, is decided by its content; its name only chooses the complaint about a file that is nothing known.
 /// Files are memory-mapped: leave them unchanged while the checkpoint is in use.
@@ -28,6 +29,7 @@ pub(super) fn open_weights(path: &Path) -> Result<Box<dyn Checkpoint>, Error> {
     match Signature::of(&bytes) {
         Signature::Zip => Ok(Box::new(Torch::from_bytes(bytes, path)?)),
         Signature::Safetensors => Ok(Box::new(Safetensors::from_bytes(bytes, path)?)),
+        Signature::Gguf => Ok(Box::new(Gguf::from_bytes(bytes, path)?)),
         // Refused too, but with what is wrong with its header.
         Signature::Unknown if is_called_safetensors => {
             Ok(Box::new(Safetensors::from_bytes(bytes, path)?))
@@ -109,7 +111,6 @@ mod tests {
                 pointer,
                 "a Git LFS pointer, not model weights; fetch the real file with `git lfs pull`",
             ),
-            (b"GGUF\x03\0\0\0", "a GGUF file, not model weights"),
             (b"hello", "a text file, not model weights"),
             (b"\0\0\0\x01", "a file of unknown kind, not model weights"),
         ];
