@@ -158,3 +158,19 @@ fn quantised_tensors_count_with_the_bytes_of_their_blocks() {
         (&1.into(), &1.into())
     );
 }
+
+#[test]
+fn a_model_in_whisper_cpp_s_form_has_all_tensors_of_its_geometry() {
+    let place = Place::new();
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/ggml/narrow.bin");
+    place.file("ggml-narrow.bin", &std::fs::read(golden).unwrap());
+    let report = place
+        .run(&["inspect", "./ggml-narrow.bin", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(report["differences"], serde_json::json!([]));
+    assert_eq!(
+        (&report["kit"], &report["geometry"]["n_text_layer"]),
+        (&"whisper".into(), &3.into())
+    );
+}

@@ -34,6 +34,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// Whether everything has been read.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
     /// The next `due` bytes, which are the file's `what`.
     ///
     /// # Errors
@@ -97,6 +102,7 @@ mod tests {
         assert!(cursor.take(u64::MAX, "name").is_err());
         assert_eq!(cursor.position(), 4);
         assert_eq!(cursor.take(2, "name"), Ok(&[2, 3][..]));
+        assert!(cursor.is_at_end());
         assert_eq!(cursor.take(0, "nothing"), Ok(&[][..]));
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::{ArchiveFault, Dtype, GgufFault, HeaderFault, PickleFault, TensorFault};
+use super::{ArchiveFault, Dtype, GgmlFault, GgufFault, HeaderFault, PickleFault, TensorFault};
 use crate::data::Signature;
 
 /// Why a checkpoint cannot be read or written.
@@ -124,6 +124,14 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong.
         fault: GgufFault,
+    },
+    /// A file of whisper.cpp's form that cannot be used.
+    #[error("{path}: {fault}")]
+    Ggml {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        fault: GgmlFault,
     },
     /// A tensor whose values are stored in blocks.
     #[error(

@@ -13,6 +13,7 @@ use bytes::Bytes;
 mod cursor;
 mod dtype;
 mod error;
+mod ggml;
 mod gguf;
 mod mmap;
 mod open;
@@ -25,6 +26,7 @@ mod torch;
 pub use cursor::CutShort;
 pub use dtype::Dtype;
 pub use error::Error;
+pub use ggml::{Ggml, GgmlFault};
 pub use gguf::{Gguf, GgufFault};
 pub use open::open;
 pub use renamed::Renamed;
@@ -55,7 +57,7 @@ pub struct Tensor {
 
 /// A file, or several, of named tensors.
 pub trait Checkpoint: Send + Sync {
-    /// The file format, as `inspect` prints it: `safetensors`, `sharded safetensors`, `torch`.
+    /// The file format, as `inspect` prints it: `safetensors`, `sharded safetensors`, `torch`, `gguf`, `ggml`.
     fn format(&self) -> &'static str;
 
     /// Names in lexical order.
@@ -70,7 +72,7 @@ pub trait Checkpoint: Send + Sync {
     /// No such tensor, or its bytes cannot be had.
     fn tensor(&self, name: &str) -> Result<Tensor, Error>;
 
-    /// Scalars stored beside the tensors: the `__metadata__` of a safetensors header, or the plain values of a torch
-    /// archive under dotted keys (`dims.n_mels`).
+    /// Scalars stored beside the tensors: the `__metadata__` of a safetensors header, the values of a GGUF file, the
+    /// plain values of a torch archive under dotted keys (`dims.n_mels`), which a model of whisper.cpp has too.
     fn metadata(&self) -> &BTreeMap<String, String>;
 }

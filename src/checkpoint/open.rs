@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::{Checkpoint, Error, Gguf, Safetensors, Sharded, Torch, mmap};
+use super::{Checkpoint, Error, Ggml, Gguf, Safetensors, Sharded, Torch, mmap};
 use crate::data::Signature;
 
-/// Opens the weights at `path`: a safetensors file, a torch archive, a GGUF file, or an index
-/// of shards.
+/// Opens the weights at `path`: a safetensors file, a torch archive, a GGUF file, a model of
+/// whisper.cpp, or an index of shards.
 ///
 /// What a file is, is decided by its content; its name only chooses the complaint about a file that is nothing known.
 /// Files are memory-mapped: leave them unchanged while the checkpoint is in use.
@@ -29,6 +29,7 @@ pub(super) fn open_weights(path: &Path) -> Result<Box<dyn Checkpoint>, Error> {
     match Signature::of(&bytes) {
         Signature::Zip => Ok(Box::new(Torch::from_bytes(bytes, path)?)),
         Signature::Safetensors => Ok(Box::new(Safetensors::from_bytes(bytes, path)?)),
+        Signature::Ggml => Ok(Box::new(Ggml::from_bytes(bytes, path)?)),
         Signature::Gguf => Ok(Box::new(Gguf::from_bytes(bytes, path)?)),
         // Refused too, but with what is wrong with its header.
         Signature::Unknown if is_called_safetensors => {

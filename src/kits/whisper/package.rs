@@ -52,7 +52,7 @@ pub fn factory() -> Result<Factory<Package, Error>, data::Error> {
     for kind in [Kind::Safetensors, Kind::SafetensorsIndex, Kind::Pytorch] {
         factory = factory.construct(&[weights(kind), config, VOCABULARY], with_config);
     }
-    for kind in [Kind::OpenaiPt, Kind::Safetensors] {
+    for kind in [Kind::OpenaiPt, Kind::Safetensors, Kind::Ggml] {
         factory = factory.construct(&[weights(kind), VOCABULARY], self_contained);
     }
     Ok(factory)

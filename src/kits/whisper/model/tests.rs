@@ -209,3 +209,25 @@ fn a_tensor_that_does_not_fit_the_geometry_is_named_with_both_shapes() {
         "{error}"
     );
 }
+
+#[test]
+fn a_model_in_whisper_cpp_s_form_writes_what_its_source_does() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ggml/narrow.bin");
+    let golden = Golden {
+        checkpoint: open(&path).unwrap(),
+        ..Golden::read("narrow")
+    };
+    let dims = Dims::from_metadata(golden.checkpoint.metadata()).unwrap();
+    assert_eq!(dims, golden.dims);
+
+    let b = Cpu::new(Isa::available()[0], 2).unwrap();
+    let shape = [1, 2 * dims.n_audio_ctx, dims.n_mels];
+    let model = Whisper::load(&b, &*golden.checkpoint, dims).unwrap();
+    let mel = b.upload(&shape, &golden.features()).unwrap();
+    let xa = model.encode(&b, &mel).unwrap();
+    let cross_kv = model.cross_kv(&b, &xa).unwrap();
+    assert_eq!(
+        golden.greedy(&b, &model, &cross_kv, 1),
+        golden.ids("greedy_ids")
+    );
+}
