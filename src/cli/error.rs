@@ -244,6 +244,7 @@ fn whisper_exit(error: &whisper::Error) -> Exit {
         E::Backend(error) | E::Load(nn::Error::Backend(error)) => compute_exit(error),
         E::Load(nn::Error::Shape { .. }) | E::UnexpectedTensor { .. } => Exit::CheckFailed,
         E::ModelType { .. }
+        | E::ConfigFile { .. }
         | E::NoGeometry { .. }
         | E::Config { .. }
         | E::VocabularySize { .. }

@@ -79,7 +79,8 @@ fn bundled() -> Result<Manifest, data::Error> {
 /// A model whose geometry stands in a `config.json`.
 fn with_config(files: &LocalFiles) -> Result<Package, Error> {
     let config = required(files, "config")?;
-    let dims = Dims::from_config_json(&read(config)?)?;
+    let path = config.path().unwrap_or(Path::new(&config.file));
+    let dims = Dims::from_config_json(path, &read(config)?)?;
     Ok(Package {
         vocabulary: vocabulary(files, &dims)?,
         checkpoint: open(required(files, "weights")?)?,

@@ -29,8 +29,9 @@ impl Golden {
         let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join("tests/golden/random_whisper")
             .join(name);
+        let config = dir.join("config.json");
         Self {
-            dims: Dims::from_config_json(&fs::read(dir.join("config.json")).unwrap()).unwrap(),
+            dims: Dims::from_config_json(&config, &fs::read(&config).unwrap()).unwrap(),
             checkpoint: open(&dir.join("model.safetensors")).unwrap(),
             bytes: fs::read(dir.join("golden.safetensors")).unwrap(),
         }
