@@ -299,10 +299,12 @@ fn a_pickle_that_names_another_global_is_refused_by_that_name() {
     ] {
         let ended = place.run(command).expect(12);
         let line = ended.error_line();
-        assert!(
-            line.contains("evil.pt") && line.contains("posix") && line.contains("system"),
-            "{line}"
-        );
+        let named = if cfg!(feature = "pickle") {
+            ["evil.pt", "posix.system"]
+        } else {
+            ["evil.pt", "feature `pickle`"]
+        };
+        assert!(named.iter().all(|name| line.contains(name)), "{line}");
     }
 }
 

@@ -21,6 +21,7 @@ mod renamed;
 mod safetensors;
 mod sharded;
 mod slices;
+#[cfg(feature = "pickle")]
 mod torch;
 
 pub use cursor::CutShort;
@@ -28,11 +29,12 @@ pub use dtype::Dtype;
 pub use error::Error;
 pub use ggml::{Ggml, GgmlFault};
 pub use gguf::{Gguf, GgufFault};
-pub use open::open;
+pub use open::{Options, open, open_with};
 pub use renamed::Renamed;
 pub use safetensors::{HeaderFault, Safetensors, write_safetensors};
 pub use sharded::Sharded;
-pub use torch::{ArchiveFault, PickleFault, TensorFault, Torch};
+#[cfg(feature = "pickle")]
+pub use torch::{ArchiveFault, PickleFault, TensorFault, Torch, TorchFault};
 
 /// A tensor's type and shape, known from the header alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
