@@ -14,7 +14,10 @@ use pretrained::audio::{self, Features, Input, LogMel};
 use pretrained::compute::Backend as _;
 use pretrained::compute::cpu::{Cpu, Isa};
 use pretrained::data::{PinnedCache, Roots, Spec};
-use pretrained::kits::whisper::{Options, Package, Task, Transcriber, Transcript, factory};
+use pretrained::kits::whisper::{
+    Options, Package, Task, Transcriber, Transcript, Whisper, factory,
+};
+use pretrained::nn::UnknownTensors;
 use safetensors::SafeTensors;
 use serde::Deserialize;
 
@@ -325,9 +328,13 @@ fn assert_close(what: &str, ours: &[f32], golden: &[f32]) {
 /// Features, encoder output and logits of a recording, the window padded as decoding pads it.
 fn assert_stages_are_the_reference_s(spec: &str, name: &str, mel_step: usize) {
     let (package, layers, b) = (package(spec), Layers::read(name), cpu());
-    let model =
-        pretrained::kits::whisper::Whisper::load(&b, &*package.checkpoint, package.dims.clone())
-            .unwrap();
+    let model = Whisper::load(
+        &b,
+        &*package.checkpoint,
+        package.dims.clone(),
+        UnknownTensors::Refuse,
+    )
+    .unwrap();
     let (n_mels, n_state) = (package.dims.n_mels, package.dims.n_audio_state);
 
     let features = features(&recording("beckett.wav"), n_mels);

@@ -175,7 +175,7 @@ fn shards_are(names: &[String]) -> String {
 }
 
 /// The first eight of `names`, each fit for a message, and how many more there are.
-fn listed(names: &[String]) -> String {
+pub(crate) fn listed(names: &[String]) -> String {
     const MAX_LISTED: usize = 8;
     let shown = names.iter().take(MAX_LISTED);
     let mut list: Vec<_> = shown.map(|name| format!("`{}`", printable(name))).collect();

@@ -27,6 +27,7 @@ mod torch;
 pub use cursor::CutShort;
 pub use dtype::Dtype;
 pub use error::Error;
+pub(crate) use error::listed;
 pub use ggml::{Ggml, GgmlFault};
 pub use gguf::{Gguf, GgufFault};
 pub use open::{Options, open, open_with};

@@ -20,12 +20,6 @@ pub enum Error {
         /// The file's name.
         file: String,
     },
-    /// The weights have a tensor that the geometry has no place for.
-    #[error("tensor `{tensor}` is not part of the model's geometry")]
-    UnexpectedTensor {
-        /// The tensor's name.
-        tensor: String,
-    },
     /// The geometry says something that no Whisper model can be.
     #[error("the model's geometry does not fit whisper: {key} {found}")]
     Config {

@@ -27,7 +27,7 @@ pub use decode::Task;
 pub use error::Error;
 pub use model::Whisper;
 pub use names::{is_companion, openai_name, tensors, with_openai_names};
-pub use package::{Package, factory};
+pub use package::{Loading, Package, factory, factory_with};
 pub use tokenizer::Tokenizer;
 pub use transcribe::{Effort, OnSegment, Options, Transcriber};
 pub use transcript::{Segment, Transcript};
