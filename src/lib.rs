@@ -8,7 +8,7 @@
 //! ```
 //!
 //! - [`data`]: names become local files: specs, rows, resources, providers, the pinned cache.
-//! - [`checkpoint`]: files become named tensors: safetensors and torch archives behind one trait.
+//! - [`checkpoint`]: files become named tensors: safetensors, torch archives, GGUF and GGML behind one trait.
 //! - [`compute`]: tensors become numbers: the backend trait, its plain reference, the CPU.
 //! - [`nn`]: what several models share: layers, and how their weights are found.
 //! - [`audio`]: any recording becomes 16 kHz mono samples, and those become log-mel features.

@@ -299,9 +299,48 @@ fn a_pickle_that_names_another_global_is_refused_by_that_name() {
     ] {
         let ended = place.run(command).expect(12);
         let line = ended.error_line();
+        let named = if cfg!(feature = "pickle") {
+            ["evil.pt", "posix.system"]
+        } else {
+            ["evil.pt", "feature `pickle`"]
+        };
+        assert!(named.iter().all(|name| line.contains(name)), "{line}");
+    }
+}
+
+#[test]
+fn a_config_that_is_no_json_is_told_by_file_line_and_column() {
+    let place = Place::new();
+    place.file(
+        "model/config.json",
+        b"{\"model_type\": \"whisper\",\n \"d_model\" 64}",
+    );
+    place.file("model/model.safetensors", &safetensors(&Weights::small()));
+    for command in [
+        &["asr", "whisper", "-m", "./model", "talk.wav"][..],
+        &["inspect", "./model"],
+    ] {
+        let ended = place.run(command).expect(12);
+        let line = ended.error_line();
         assert!(
-            line.contains("evil.pt") && line.contains("posix") && line.contains("system"),
+            line.contains("./model/config.json: expected `:` at line 2 column 12"),
             "{line}"
         );
     }
+}
+
+#[test]
+fn a_model_of_another_family_is_not_supported_by_that_name() {
+    let place = Place::new();
+    let other = config().replace("\"whisper\"", "\"wav2vec2\"");
+    place.file("model/config.json", other.as_bytes());
+    place.file("model/model.safetensors", &safetensors(&Weights::small()));
+    let ended = place
+        .run(&["asr", "whisper", "-m", "./model", "talk.wav"])
+        .expect(12);
+    let line = ended.error_line();
+    assert!(
+        line.contains("not supported") && line.contains("`wav2vec2`") && line.contains("`whisper`"),
+        "{line}"
+    );
 }

@@ -123,3 +123,54 @@ fn what_is_no_model_is_one_line() {
         );
     }
 }
+
+#[test]
+fn quantised_tensors_count_with_the_bytes_of_their_blocks() {
+    let place = Place::new();
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/gguf/");
+    place.file(
+        "m.gguf",
+        &std::fs::read(format!("{golden}v3.gguf")).unwrap(),
+    );
+    let expected = std::fs::read(format!("{golden}expected.json")).unwrap();
+    let expected: serde_json::Value = serde_json::from_slice(&expected).unwrap();
+    let tensors = expected["tensors"].as_object().unwrap();
+
+    let report = place
+        .run(&["inspect", "./m.gguf", "--json"])
+        .expect(0)
+        .json();
+    let bytes: u64 = tensors
+        .values()
+        .map(|about| about["bytes"].as_u64().unwrap())
+        .sum();
+    assert_eq!(report["weight_bytes"], bytes);
+    let extents = |about: &serde_json::Value| -> u64 {
+        let extents = about["shape"].as_array().unwrap().iter();
+        extents.map(|extent| extent.as_u64().unwrap()).product()
+    };
+    assert_eq!(
+        report["parameters"],
+        tensors.values().map(extents).sum::<u64>()
+    );
+    assert_eq!(
+        (&report["dtypes"]["Q8_0"], &report["dtypes"]["F32"]),
+        (&1.into(), &1.into())
+    );
+}
+
+#[test]
+fn a_model_in_whisper_cpp_s_form_has_all_tensors_of_its_geometry() {
+    let place = Place::new();
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/ggml/narrow.bin");
+    place.file("ggml-narrow.bin", &std::fs::read(golden).unwrap());
+    let report = place
+        .run(&["inspect", "./ggml-narrow.bin", "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(report["differences"], serde_json::json!([]));
+    assert_eq!(
+        (&report["kit"], &report["geometry"]["n_text_layer"]),
+        (&"whisper".into(), &3.into())
+    );
+}

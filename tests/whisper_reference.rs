@@ -17,8 +17,9 @@ use pretrained::compute::cpu::{Cpu, Isa};
 use pretrained::data::net::{Network, Settings};
 use pretrained::data::{Roots, Spec, Store};
 use pretrained::kits::whisper::{
-    Options, Package, Task, Transcriber, Transcript, catalog, factory,
+    Loading, Options, Package, Task, Transcriber, Transcript, Whisper, catalog, factory,
 };
+use pretrained::nn::UnknownTensors;
 use safetensors::SafeTensors;
 use serde::Deserialize;
 
@@ -67,7 +68,7 @@ fn repository() -> &'static Path {
 
 fn package(spec: &str) -> Package {
     let roots = Roots::from_vars(|_| None);
-    let factory = factory(catalog().unwrap());
+    let factory = factory(catalog().unwrap(), &Loading::default());
     let plan = factory
         .resolve(&Spec::parse(spec, &roots).unwrap())
         .unwrap()
@@ -334,9 +335,13 @@ fn assert_close(what: &str, ours: &[f32], golden: &[f32]) {
 /// Features, encoder output and logits of a recording, the window padded as decoding pads it.
 fn assert_stages_are_the_reference_s(spec: &str, name: &str, mel_step: usize) {
     let (package, layers, b) = (package(spec), Layers::read(name), cpu());
-    let model =
-        pretrained::kits::whisper::Whisper::load(&b, &*package.checkpoint, package.dims.clone())
-            .unwrap();
+    let model = Whisper::load(
+        &b,
+        &*package.checkpoint,
+        package.dims.clone(),
+        UnknownTensors::Refuse,
+    )
+    .unwrap();
     let (n_mels, n_state) = (package.dims.n_mels, package.dims.n_audio_state);
 
     let features = features(&recording("beckett.wav"), n_mels);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::{ArchiveFault, HeaderFault, PickleFault, TensorFault};
+use super::{Dtype, GgmlFault, GgufFault, HeaderFault};
 use crate::data::Signature;
 
 /// Why a checkpoint cannot be read or written.
@@ -61,13 +61,13 @@ pub enum Error {
         /// The shard's name as written there.
         shard: String,
     },
-    /// An index names a shard that is not there.
-    #[error("{index}: shard `{shard}` is missing")]
-    MissingShard {
+    /// An index names shards that are not there.
+    #[error("{index}: {} missing", shards_are(.shards))]
+    MissingShards {
         /// The index.
         index: PathBuf,
-        /// The shard's name as written there.
-        shard: String,
+        /// Their names as written there.
+        shards: Vec<String>,
     },
     /// An index promises a tensor that its shard does not hold.
     #[error("{index}: tensor `{tensor}` is not in `{shard}`, where the index puts it")]
@@ -91,31 +91,58 @@ pub enum Error {
         /// Another.
         second: String,
     },
-    /// A torch archive whose zip structure cannot be used.
+    /// A torch archive that is damaged or refused.
+    #[cfg(feature = "pickle")]
     #[error("{path}: {fault}")]
-    Archive {
+    Torch {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        fault: ArchiveFault,
+        fault: super::TorchFault,
     },
-    /// A torch archive whose pickle is refused.
+    /// A torch archive, and a build that reads none.
+    #[error("{path} is a torch archive, and this build, without its feature `pickle`, reads none")]
+    NoPickle {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A state dict is asked for in a file of a format that has none.
+    #[error("{path} is {found}, which has no state dict `{key}`")]
+    NoStateDict {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: Signature,
+        /// The path of keys asked for.
+        key: String,
+    },
+    /// A GGUF file whose header does not fit its bytes.
     #[error("{path}: {fault}")]
-    Pickle {
+    Gguf {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        fault: PickleFault,
+        fault: GgufFault,
     },
-    /// A torch archive with a tensor that does not fit its storage.
-    #[error("{path}: tensor `{tensor}`: {fault}")]
-    Tensor {
+    /// A file of whisper.cpp's form that cannot be used.
+    #[error("{path}: {fault}")]
+    Ggml {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        fault: GgmlFault,
+    },
+    /// A tensor whose values are stored in blocks.
+    #[error(
+        "{path}: tensor `{tensor}` is quantised as {dtype}, which cannot be used; take a file of F32, F16 or BF16"
+    )]
+    Quantised {
         /// The file.
         path: PathBuf,
         /// The tensor.
         tensor: String,
-        /// What is wrong.
-        fault: TensorFault,
+        /// Its type.
+        dtype: Dtype,
     },
     /// A file of tensors cannot be written.
     #[error("cannot write {path}")]
@@ -137,6 +164,25 @@ fn remedy(found: Signature) -> &'static str {
         }
         _ => "",
     }
+}
+
+/// The names of shards, and the verb that follows them.
+fn shards_are(names: &[String]) -> String {
+    match names {
+        [_] => format!("shard {} is", listed(names)),
+        _ => format!("{} shards, {}, are", names.len(), listed(names)),
+    }
+}
+
+/// The first eight of `names`, each fit for a message, and how many more there are.
+pub(crate) fn listed(names: &[String]) -> String {
+    const MAX_LISTED: usize = 8;
+    let shown = names.iter().take(MAX_LISTED);
+    let mut list: Vec<_> = shown.map(|name| format!("`{}`", printable(name))).collect();
+    if let Some(more) = names.len().checked_sub(MAX_LISTED).filter(|&more| more > 0) {
+        list.push(format!("{more} more"));
+    }
+    list.join(", ")
 }
 
 /// A name out of a file, fit for one line of a message: control characters escaped, and cut after 100 characters.

@@ -7,100 +7,35 @@
 //! never executed.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use bytes::Bytes;
 
+mod cursor;
+mod dtype;
 mod error;
+mod ggml;
+mod gguf;
 mod mmap;
 mod open;
 mod renamed;
 mod safetensors;
 mod sharded;
+mod slices;
+#[cfg(feature = "pickle")]
 mod torch;
 
+pub use cursor::CutShort;
+pub use dtype::Dtype;
 pub use error::Error;
-pub use open::open;
+pub(crate) use error::listed;
+pub use ggml::{Ggml, GgmlFault};
+pub use gguf::{Gguf, GgufFault};
+pub use open::{Options, open, open_with};
 pub use renamed::Renamed;
 pub use safetensors::{HeaderFault, Safetensors, write_safetensors};
 pub use sharded::Sharded;
-pub use torch::{ArchiveFault, PickleFault, TensorFault, Torch};
-
-/// Element type of a stored tensor; values are little-endian.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dtype {
-    /// IEEE double.
-    F64,
-    /// IEEE single.
-    F32,
-    /// IEEE half.
-    F16,
-    /// bfloat16, the upper half of a single.
-    Bf16,
-    /// Signed 64-bit integer.
-    I64,
-    /// Signed 32-bit integer.
-    I32,
-    /// Signed 16-bit integer.
-    I16,
-    /// Signed 8-bit integer.
-    I8,
-    /// Unsigned 8-bit integer.
-    U8,
-    /// One byte, 0 or 1.
-    Bool,
-}
-
-impl Dtype {
-    /// Bytes of one element.
-    pub const fn size(self) -> usize {
-        match self {
-            Self::F64 | Self::I64 => 8,
-            Self::F32 | Self::I32 => 4,
-            Self::F16 | Self::Bf16 | Self::I16 => 2,
-            Self::I8 | Self::U8 | Self::Bool => 1,
-        }
-    }
-
-    /// The spelling of a safetensors header: `F32`, `BF16`, `BOOL`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::F64 => "F64",
-            Self::F32 => "F32",
-            Self::F16 => "F16",
-            Self::Bf16 => "BF16",
-            Self::I64 => "I64",
-            Self::I32 => "I32",
-            Self::I16 => "I16",
-            Self::I8 => "I8",
-            Self::U8 => "U8",
-            Self::Bool => "BOOL",
-        }
-    }
-
-    /// The type that a safetensors header spells `name`, or `None` for one that no model here uses (`F8_E4M3`, `U32`).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "F64" => Self::F64,
-            "F32" => Self::F32,
-            "F16" => Self::F16,
-            "BF16" => Self::Bf16,
-            "I64" => Self::I64,
-            "I32" => Self::I32,
-            "I16" => Self::I16,
-            "I8" => Self::I8,
-            "U8" => Self::U8,
-            "BOOL" => Self::Bool,
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for Dtype {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+#[cfg(feature = "pickle")]
+pub use torch::{ArchiveFault, PickleFault, TensorFault, Torch, TorchFault};
 
 /// A tensor's type and shape, known from the header alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,14 +53,14 @@ pub struct Tensor {
     pub dtype: Dtype,
     /// Extents, outermost first; empty for a scalar.
     pub shape: Vec<usize>,
-    /// `shape.product() * dtype.size()` bytes, shared with the file's mapping where the file stores them contiguously,
+    /// `dtype.byte_len(&shape)` bytes, shared with the file's mapping where the file stores them contiguously,
     /// and therefore aligned to whatever the file aligns them to: reinterpret with a copy as the fallback.
     pub data: Bytes,
 }
 
 /// A file, or several, of named tensors.
 pub trait Checkpoint: Send + Sync {
-    /// The file format, as `inspect` prints it: `safetensors`, `sharded safetensors`, `torch`.
+    /// The file format, as `inspect` prints it: `safetensors`, `sharded safetensors`, `torch`, `gguf`, `ggml`.
     fn format(&self) -> &'static str;
 
     /// Names in lexical order.
@@ -140,7 +75,7 @@ pub trait Checkpoint: Send + Sync {
     /// No such tensor, or its bytes cannot be had.
     fn tensor(&self, name: &str) -> Result<Tensor, Error>;
 
-    /// Scalars stored beside the tensors: the `__metadata__` of a safetensors header, or the plain values of a torch
-    /// archive under dotted keys (`dims.n_mels`).
+    /// Scalars stored beside the tensors: the `__metadata__` of a safetensors header, the values of a GGUF file, the
+    /// plain values of a torch archive under dotted keys (`dims.n_mels`), which a model of whisper.cpp has too.
     fn metadata(&self) -> &BTreeMap<String, String>;
 }

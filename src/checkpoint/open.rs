@@ -2,10 +2,21 @@
 
 use std::path::Path;
 
-use super::{Checkpoint, Error, Safetensors, Sharded, Torch, mmap};
+use bytes::Bytes;
+
+use super::{Checkpoint, Error, Ggml, Gguf, Safetensors, Sharded, mmap};
 use crate::data::Signature;
 
-/// Opens the weights at `path`: a safetensors file, a torch archive, or an index of shards.
+/// Choices where files leave one.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which dictionary of a torch archive has the tensors, as a path of keys joined by dots; by default the one that
+    /// looks like the model's.
+    pub state_dict_key: Option<String>,
+}
+
+/// Opens the weights at `path`: a safetensors file, a torch archive, a GGUF file, a model of whisper.cpp, or an index of
+/// shards.
 ///
 /// What a file is, is decided by its content; its name only chooses the complaint about a file that is nothing known.
 /// Files are memory-mapped: leave them unchanged while the checkpoint is in use.
@@ -13,30 +24,62 @@ use crate::data::Signature;
 /// # Errors
 /// `path` is missing, unreadable, or no regular file; it is no format that is read, or is damaged.
 pub fn open(path: &Path) -> Result<Box<dyn Checkpoint>, Error> {
+    open_with(path, &Options::default())
+}
+
+/// Opens the weights at `path` as [`open`](fn@open) does, with `options`.
+///
+/// # Errors
+/// As for [`open`](fn@open), or the file has no such state dict.
+pub fn open_with(path: &Path, options: &Options) -> Result<Box<dyn Checkpoint>, Error> {
     if Signature::of(&mmap::map(path)?) == Signature::Json {
-        return Ok(Box::new(Sharded::open(path)?));
+        return Ok(Box::new(Sharded::open(path, options)?));
     }
-    open_weights(path)
+    open_weights(path, options)
 }
 
 /// Opens a file that holds tensors itself, as a shard must.
-pub(super) fn open_weights(path: &Path) -> Result<Box<dyn Checkpoint>, Error> {
+pub(super) fn open_weights(path: &Path, options: &Options) -> Result<Box<dyn Checkpoint>, Error> {
     let bytes = mmap::map(path)?;
     let is_called_safetensors = path
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors"));
-    match Signature::of(&bytes) {
-        Signature::Zip => Ok(Box::new(Torch::from_bytes(bytes, path)?)),
-        Signature::Safetensors => Ok(Box::new(Safetensors::from_bytes(bytes, path)?)),
+    match (Signature::of(&bytes), options.state_dict_key.as_deref()) {
+        (Signature::Zip, key) => open_torch(bytes, path, key),
+        (found @ (Signature::Safetensors | Signature::Gguf | Signature::Ggml), Some(key)) => {
+            Err(Error::NoStateDict {
+                path: path.to_path_buf(),
+                found,
+                key: key.to_owned(),
+            })
+        }
+        (Signature::Safetensors, None) => Ok(Box::new(Safetensors::from_bytes(bytes, path)?)),
+        (Signature::Gguf, None) => Ok(Box::new(Gguf::from_bytes(bytes, path)?)),
+        (Signature::Ggml, None) => Ok(Box::new(Ggml::from_bytes(bytes, path)?)),
         // Refused too, but with what is wrong with its header.
-        Signature::Unknown if is_called_safetensors => {
+        (Signature::Unknown, _) if is_called_safetensors => {
             Ok(Box::new(Safetensors::from_bytes(bytes, path)?))
         }
-        found => Err(Error::NotWeights {
+        (found, _) => Err(Error::NotWeights {
             path: path.to_path_buf(),
             found,
         }),
     }
+}
+
+#[cfg(feature = "pickle")]
+fn open_torch(bytes: Bytes, path: &Path, key: Option<&str>) -> Result<Box<dyn Checkpoint>, Error> {
+    Ok(Box::new(match key {
+        Some(key) => super::Torch::with_state_dict(bytes, path, key)?,
+        None => super::Torch::from_bytes(bytes, path)?,
+    }))
+}
+
+#[cfg(not(feature = "pickle"))]
+fn open_torch(_: Bytes, path: &Path, _: Option<&str>) -> Result<Box<dyn Checkpoint>, Error> {
+    Err(Error::NoPickle {
+        path: path.to_path_buf(),
+    })
 }
 
 #[cfg(test)]
@@ -109,7 +152,6 @@ mod tests {
                 pointer,
                 "a Git LFS pointer, not model weights; fetch the real file with `git lfs pull`",
             ),
-            (b"GGUF\x03\0\0\0", "a GGUF file, not model weights"),
             (b"hello", "a text file, not model weights"),
             (b"\0\0\0\x01", "a file of unknown kind, not model weights"),
         ];
@@ -137,12 +179,44 @@ mod tests {
     }
 
     #[test]
+    fn a_state_dict_is_not_looked_for_where_there_can_be_none() {
+        let directory = directory(&[("m.safetensors", &safetensors(&["x"]))]);
+        let options = Options {
+            state_dict_key: Some("ema".to_owned()),
+        };
+        let Err(error) = open_with(&directory.path().join("m.safetensors"), &options) else {
+            panic!("there is none");
+        };
+        assert!(
+            error
+                .to_string()
+                .ends_with("m.safetensors is a safetensors file, which has no state dict `ema`")
+        );
+    }
+
+    #[test]
+    fn torch_archives_are_read_only_by_a_build_that_reads_pickles() {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/torch_zip/checkpoint.pt");
+        let opened = open(&path);
+        if cfg!(feature = "pickle") {
+            assert_eq!(opened.unwrap().format(), "torch");
+        } else {
+            let error = opened.err().unwrap().to_string();
+            assert!(error.contains("without its feature `pickle`"), "{error}");
+        }
+    }
+
+    #[test]
     fn shards_answer_as_one_checkpoint() {
         let index = br#"{"metadata":{"total_size":3},"weight_map":{"a":"s/1.safetensors","b":"2.safetensors","c":"s/1.safetensors"}}"#;
         let directory = directory(&[
             ("my.index.json", index),
             ("s/1.safetensors", &safetensors(&["a", "c"])),
             ("2.safetensors", &safetensors(&["b"])),
+            // The index does not name it, so it is not looked at: it could not be read, and has a tensor twice.
+            ("stray.safetensors", b"no weights"),
+            ("3.safetensors", &safetensors(&["a"])),
         ]);
         let opened = open(&directory.path().join("my.index.json")).unwrap();
         assert_eq!(opened.format(), "sharded safetensors");
@@ -165,6 +239,15 @@ mod tests {
         assert_eq!(
             complain(r#""x":"1","y":"2""#, &[("1", &x)]),
             "DIR/i.json: shard `2` is missing"
+        );
+        assert_eq!(
+            complain(r#""w":"3","x":"1","y":"2","z":"3""#, &[("1", &x)]),
+            "DIR/i.json: 2 shards, `2`, `3`, are missing"
+        );
+        let many: Vec<String> = (10..30).map(|i| format!(r#""{i}":"{i}""#)).collect();
+        assert_eq!(
+            complain(&many.join(","), &[("12", &x)]),
+            "DIR/i.json: 19 shards, `10`, `11`, `13`, `14`, `15`, `16`, `17`, `18`, 11 more, are missing"
         );
         assert_eq!(
             complain(r#""x":"1","z":"1""#, &[("1", &x)]),

@@ -20,6 +20,7 @@ use bytes::Bytes;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
 use super::error::printable;
+use super::slices::{Slices, Slot};
 use super::{Checkpoint, Dtype, Error, Tensor, TensorInfo, mmap};
 
 mod write;
@@ -36,18 +37,8 @@ const METADATA_KEY: &str = "__metadata__";
 /// A safetensors file; tensors are slices of its bytes.
 #[derive(Debug)]
 pub struct Safetensors {
-    data: Bytes,
-    tensors: BTreeMap<String, Slot>,
+    slices: Slices,
     metadata: BTreeMap<String, String>,
-}
-
-/// A tensor's place in the data.
-#[derive(Debug)]
-struct Slot {
-    dtype: Dtype,
-    shape: Vec<usize>,
-    start: usize,
-    end: usize,
 }
 
 impl Safetensors {
@@ -65,20 +56,18 @@ impl Safetensors {
     /// # Errors
     /// The header does not fit the bytes.
     pub fn from_bytes(bytes: Bytes, label: impl Into<PathBuf>) -> Result<Self, Error> {
-        Self::parse(bytes).map_err(|fault| Error::Safetensors {
-            path: label.into(),
-            fault,
-        })
-    }
-
-    fn parse(bytes: Bytes) -> Result<Self, HeaderFault> {
-        let (header, data_start) = read_header(&bytes)?;
-        let data = bytes.slice(data_start..);
-        Ok(Self {
-            tensors: place_tensors(header.tensors, data.len())?,
-            metadata: header.metadata,
-            data,
-        })
+        let path = label.into();
+        match parse(&bytes) {
+            Ok((slots, metadata, data_start)) => Ok(Self {
+                slices: Slices {
+                    path,
+                    bytes: bytes.slice(data_start..),
+                    slots,
+                },
+                metadata,
+            }),
+            Err(fault) => Err(Error::Safetensors { path, fault }),
+        }
     }
 }
 
@@ -88,27 +77,15 @@ impl Checkpoint for Safetensors {
     }
 
     fn names(&self) -> Vec<&str> {
-        self.tensors.keys().map(String::as_str).collect()
+        self.slices.names()
     }
 
     fn info(&self, name: &str) -> Option<TensorInfo> {
-        let slot = self.tensors.get(name)?;
-        Some(TensorInfo {
-            dtype: slot.dtype,
-            shape: slot.shape.clone(),
-        })
+        self.slices.info(name)
     }
 
     fn tensor(&self, name: &str) -> Result<Tensor, Error> {
-        let slot = self
-            .tensors
-            .get(name)
-            .ok_or_else(|| Error::MissingTensor { name: name.into() })?;
-        Ok(Tensor {
-            dtype: slot.dtype,
-            shape: slot.shape.clone(),
-            data: self.data.slice(slot.start..slot.end),
-        })
+        self.slices.tensor(name)
     }
 
     fn metadata(&self) -> &BTreeMap<String, String> {
@@ -209,6 +186,15 @@ struct Entry {
     data_offsets: (usize, usize),
 }
 
+type Parsed = (BTreeMap<String, Slot>, BTreeMap<String, String>, usize);
+
+/// The tensors' places in the data, the metadata, and where the data begins.
+fn parse(bytes: &[u8]) -> Result<Parsed, HeaderFault> {
+    let (header, data_start) = read_header(bytes)?;
+    let slots = place_tensors(header.tensors, bytes.len() - data_start)?;
+    Ok((slots, header.metadata, data_start))
+}
+
 /// The header, and where the data after it begins.
 fn read_header(bytes: &[u8]) -> Result<(Header, usize), HeaderFault> {
     let (length, rest) = bytes
@@ -252,7 +238,7 @@ fn place_tensors(
                 found: start,
             });
         }
-        if end.checked_sub(start) != byte_len(&entry.shape, dtype) || end < start {
+        if end.checked_sub(start) != dtype.byte_len(&entry.shape) || end < start {
             return Err(HeaderFault::Extent {
                 tensor: printable(&name),
                 dtype,
@@ -264,8 +250,7 @@ fn place_tensors(
         let slot = Slot {
             dtype,
             shape: entry.shape,
-            start,
-            end,
+            range: start..end,
         };
         tensors.insert(name, slot);
     }
@@ -276,13 +261,6 @@ fn place_tensors(
         });
     }
     Ok(tensors)
-}
-
-/// Bytes of a tensor, or `None` when they overflow.
-fn byte_len(shape: &[usize], dtype: Dtype) -> Option<usize> {
-    shape
-        .iter()
-        .try_fold(dtype.size(), |bytes, &extent| bytes.checked_mul(extent))
 }
 
 impl<'de> Deserialize<'de> for Header {

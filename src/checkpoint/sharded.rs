@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::error::printable;
 use super::open::open_weights;
-use super::{Checkpoint, Error, Tensor, TensorInfo, mmap};
+use super::{Checkpoint, Error, Options, Tensor, TensorInfo, mmap};
 
 /// The shards of a `model.safetensors.index.json`, answering as one checkpoint.
 pub struct Sharded {
@@ -24,14 +24,14 @@ struct Index {
 }
 
 impl Sharded {
-    /// Reads the index at `path` and opens the shards that it names, which lie beside it or below.
+    /// Reads the index at `path` and opens the shards that it names, which lie beside it or below, with `options`.
     ///
     /// Files that the index does not name are not looked at.
     ///
     /// # Errors
     /// The index is not one; it names a shard outside its directory, one that is missing or cannot be read, or a
     /// tensor that its shard lacks; two shards hold a tensor of the same name.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
         let index: Index =
             serde_json::from_slice(&mmap::map(path)?).map_err(|source| Error::Index {
                 path: path.to_path_buf(),
@@ -44,11 +44,23 @@ impl Sharded {
         files.sort_unstable();
         files.dedup();
 
+        let paths = files.iter().map(|file| shard_path(path, directory, file));
+        let paths: Vec<PathBuf> = paths.collect::<Result<_, _>>()?;
+        let is_missing = |(path, _): &(&PathBuf, &&str)| !path.exists();
+        let missing = paths.iter().zip(&files).filter(is_missing);
+        let missing: Vec<String> = missing.map(|(_, &file)| file.to_owned()).collect();
+        if !missing.is_empty() {
+            return Err(Error::MissingShards {
+                index: path.to_path_buf(),
+                shards: missing,
+            });
+        }
+
         let mut shards = Vec::with_capacity(files.len());
         let mut metadata = BTreeMap::new();
         let mut tensors = BTreeMap::new();
         for (place, file) in files.iter().enumerate() {
-            let shard = open_weights(&shard_path(path, directory, file)?)?;
+            let shard = open_weights(&paths[place], options)?;
             for name in shard.names() {
                 if let Some(other) = tensors.insert(name.to_owned(), place) {
                     return Err(Error::RepeatedTensor {
@@ -81,7 +93,7 @@ impl Sharded {
     }
 }
 
-/// Where a shard lies, if that is inside the index's directory and the file is there.
+/// Where a shard lies, if that is inside the index's directory.
 fn shard_path(index: &Path, directory: &Path, shard: &str) -> Result<PathBuf, Error> {
     let mut components = Path::new(shard).components();
     let is_inside =
@@ -92,14 +104,7 @@ fn shard_path(index: &Path, directory: &Path, shard: &str) -> Result<PathBuf, Er
             shard: printable(shard),
         });
     }
-    let path = directory.join(shard);
-    if !path.exists() {
-        return Err(Error::MissingShard {
-            index: index.to_path_buf(),
-            shard: printable(shard),
-        });
-    }
-    Ok(path)
+    Ok(directory.join(shard))
 }
 
 impl Checkpoint for Sharded {

@@ -267,8 +267,10 @@ fn whisper_exit(error: &whisper::Error) -> Exit {
     match error {
         E::Checkpoint(error) | E::Load(nn::Error::Checkpoint(error)) => checkpoint_exit(error),
         E::Backend(error) | E::Load(nn::Error::Backend(error)) => compute_exit(error),
-        E::Load(nn::Error::Shape { .. }) | E::UnexpectedTensor { .. } => Exit::CheckFailed,
+        E::Load(nn::Error::Names { missing, .. }) if missing.is_empty() => Exit::CheckFailed,
+        E::Load(nn::Error::Shape { .. }) => Exit::CheckFailed,
         E::ModelType { .. }
+        | E::ConfigFile { .. }
         | E::NoGeometry { .. }
         | E::Config { .. }
         | E::VocabularySize { .. }

@@ -16,7 +16,7 @@ use crate::data::{
 };
 use crate::kits::{
     self,
-    whisper::{self, Dims, Package},
+    whisper::{self, Dims, Loading, Package},
 };
 
 /// Where models are looked for and had from: flags of every command.
@@ -195,7 +195,7 @@ impl Models {
     /// A table is malformed.
     pub(crate) fn whisper(&self) -> Result<Factory<Package, whisper::Error>, Error> {
         let catalog = self.catalog(whisper::catalog()?, Choice::default(), false)?;
-        Ok(whisper::factory(catalog))
+        Ok(whisper::factory(catalog, &Loading::default()))
     }
 
     /// The model that `spec` names, in whichever kit it is; of a repository of the hub, what `choice` wants.

@@ -1,7 +1,7 @@
 //! From a checkpoint's tensors to a backend's layers.
 
 use super::{Conv1d, LayerNorm, Linear};
-use crate::checkpoint::{self, Checkpoint, Dtype, Tensor};
+use crate::checkpoint::{self, Checkpoint, Dtype, Tensor, listed};
 use crate::compute::{self, Backend, Conv, Weight, WeightFormat};
 
 /// Why a layer could not be made from a checkpoint.
@@ -10,6 +10,14 @@ pub enum Error {
     /// The checkpoint lacks a tensor, or its bytes cannot be had.
     #[error(transparent)]
     Checkpoint(#[from] checkpoint::Error),
+    /// The checkpoint lacks tensors of the model, or has some that the model has no place for.
+    #[error("{}", lacks_and_has(missing, unknown))]
+    Names {
+        /// What is not there, in the model's order.
+        missing: Vec<String>,
+        /// What is there besides, in lexical order.
+        unknown: Vec<String>,
+    },
     /// A tensor does not have the shape that the model's geometry asks for.
     #[error("tensor `{tensor}` has shape {found:?}, expected {expected:?}")]
     Shape {
@@ -31,6 +39,22 @@ pub enum Error {
     /// The backend refused.
     #[error(transparent)]
     Backend(#[from] compute::Error),
+}
+
+/// What a checkpoint lacks and what it has besides, in words.
+fn lacks_and_has(missing: &[String], unknown: &[String]) -> String {
+    let tensors = |names: &[String]| match names.len() {
+        1 => "1 tensor".to_owned(),
+        count => format!("{count} tensors"),
+    };
+    let lacks =
+        (!missing.is_empty()).then(|| format!("lack {}: {}", tensors(missing), listed(missing)));
+    let has = (!unknown.is_empty()).then(|| {
+        let (count, names) = (tensors(unknown), listed(unknown));
+        format!("have {count} that have no place in the model: {names}")
+    });
+    let both: Vec<_> = lacks.into_iter().chain(has).collect();
+    format!("the weights {}", both.join("; and "))
 }
 
 /// Finds the weights of a model, or of a part of it, by name.

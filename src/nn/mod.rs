@@ -2,6 +2,8 @@
 
 mod layers;
 mod loader;
+mod names;
 
 pub use layers::{Conv1d, LayerNorm, Linear};
 pub use loader::{Error, Loader};
+pub use names::{UnknownTensors, check_names};

@@ -21,7 +21,8 @@ const DATA_ALIGN_BYTES: usize = 64;
 /// alike.)
 ///
 /// # Errors
-/// The file cannot be written, or a tensor's data is not as long as its shape and type say.
+/// The file cannot be written, or a tensor's data is not as long as its shape and type say, or the format has no such
+/// type.
 pub fn write_safetensors(
     path: &Path,
     tensors: &BTreeMap<String, Tensor>,
@@ -81,8 +82,8 @@ fn header(
     }
     let mut start = 0;
     for (name, tensor) in ordered {
-        let fits = super::byte_len(&tensor.shape, tensor.dtype) == Some(tensor.data.len());
-        if !fits || name.as_str() == METADATA_KEY {
+        let fits = tensor.dtype.byte_len(&tensor.shape) == Some(tensor.data.len());
+        if !fits || tensor.dtype.is_quantised() || name.as_str() == METADATA_KEY {
             let message = format!("tensor `{name}` is not {} {:?}", tensor.dtype, tensor.shape);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }

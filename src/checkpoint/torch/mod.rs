@@ -61,31 +61,42 @@ impl Torch {
     /// The archive is damaged or compressed; the pickle names a global that does not rebuild tensors, uses an opcode
     /// that torch does not write, or exceeds a limit; a tensor reaches outside its storage.
     pub fn from_bytes(bytes: Bytes, label: impl Into<PathBuf>) -> Result<Self, Error> {
-        let path = label.into();
-        let in_archive = |fault| Error::Archive {
-            path: path.clone(),
+        Self::parse(bytes, None).map_err(|fault| Error::Torch {
+            path: label.into(),
             fault,
-        };
-        let in_pickle = |fault| Error::Pickle {
-            path: path.clone(),
-            fault,
-        };
+        })
+    }
 
+    /// Reads an archive as [`Torch::from_bytes`] does, its tensors those of the dictionary under `key`: a path of keys
+    /// joined by dots.
+    ///
+    /// # Errors
+    /// As for [`Torch::from_bytes`], or there is no dictionary of tensors under `key`.
+    pub fn with_state_dict(
+        bytes: Bytes,
+        label: impl Into<PathBuf>,
+        key: &str,
+    ) -> Result<Self, Error> {
+        Self::parse(bytes, Some(key)).map_err(|fault| Error::Torch {
+            path: label.into(),
+            fault,
+        })
+    }
+
+    fn parse(bytes: Bytes, key: Option<&str>) -> Result<Self, TorchFault> {
         let archive_bytes = bytes.len();
-        let archive = Archive::open(bytes).map_err(in_archive)?;
-        let pickle = Pickle::parse(archive.pickle()).map_err(in_pickle)?;
-        let saved = state_dict::collect(&pickle).map_err(in_pickle)?;
+        let archive = Archive::open(bytes)?;
+        let pickle = Pickle::parse(archive.pickle())?;
+        let saved = state_dict::collect(&pickle, key)?;
 
         let mut tensors = BTreeMap::new();
         for (name, rebuilt) in saved.tensors {
-            let in_tensor = |fault| Error::Tensor {
-                path: path.clone(),
+            let storage = archive.storage(rebuilt.storage.key)?;
+            let view = View::new(&rebuilt, storage, archive.byte_order(), archive_bytes);
+            let view = view.map_err(|fault| TorchFault::Tensor {
                 tensor: printable(&name),
                 fault,
-            };
-            let storage = archive.storage(rebuilt.storage.key).map_err(in_archive)?;
-            let view = View::new(&rebuilt, storage, archive.byte_order(), archive_bytes)
-                .map_err(in_tensor)?;
+            })?;
             tensors.insert(name, view);
         }
         Ok(Self {
@@ -93,6 +104,25 @@ impl Torch {
             metadata: saved.scalars,
         })
     }
+}
+
+/// What is wrong with a torch archive.
+#[derive(Debug, thiserror::Error)]
+pub enum TorchFault {
+    /// Its zip structure cannot be used.
+    #[error(transparent)]
+    Archive(#[from] ArchiveFault),
+    /// Its pickle is refused.
+    #[error(transparent)]
+    Pickle(#[from] PickleFault),
+    /// A tensor does not fit its storage.
+    #[error("tensor `{tensor}`: {fault}")]
+    Tensor {
+        /// The tensor.
+        tensor: String,
+        /// What is wrong.
+        fault: TensorFault,
+    },
 }
 
 impl Checkpoint for Torch {

@@ -153,6 +153,23 @@ pub enum PickleFault {
     /// A tensor that has no name because nothing is around it.
     #[error("the file holds a single tensor, not a dictionary of tensors")]
     LoneTensor,
+    /// No dictionary of tensors where the caller looks for one.
+    #[error("there is no dictionary of tensors under `{key}`{}", instead(.found))]
+    StateDict {
+        /// The path of keys asked for.
+        key: String,
+        /// Keys of the saved object under which there are some.
+        found: Vec<String>,
+    },
+}
+
+/// What there is in place of a dictionary that is missing, as the end of a message.
+fn instead(found: &[String]) -> String {
+    if found.is_empty() {
+        return ", nor under any other key".to_owned();
+    }
+    let found: Vec<_> = found.iter().map(|key| format!("`{key}`")).collect();
+    format!("; there is one under {}", found.join(", "))
 }
 
 /// A pickle, read.

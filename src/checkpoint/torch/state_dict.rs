@@ -11,6 +11,8 @@ const STATE_DICT_KEYS: [&str; 3] = ["model_state_dict", "state_dict", "model"];
 const MAX_DEPTH: usize = 32;
 /// All names and values together, in bytes. Values may be shared, so a small pickle can unfold into a huge tree.
 const MAX_BYTES: usize = 128 << 20;
+/// Keys that a message names at most.
+const MAX_SHOWN: usize = 8;
 /// What a value counts for beside its name.
 const VALUE_BYTES: usize = 64;
 
@@ -23,15 +25,26 @@ pub(super) struct Saved<'a> {
     pub(super) scalars: BTreeMap<String, String>,
 }
 
-/// Finds the state dict and names what is in it; the rules are in the documentation of [`super::Torch`].
-pub(super) fn collect<'a>(pickle: &Pickle<'a>) -> Result<Saved<'a>, PickleFault> {
+/// Where in the saved object the state dict is, and the path of keys that leads there.
+type Place = (Id, String);
+
+/// Finds the state dict, under `key` if that is given, and names what is in it; the rules are in the documentation of
+/// [`super::Torch`].
+pub(super) fn collect<'a>(
+    pickle: &Pickle<'a>,
+    key: Option<&str>,
+) -> Result<Saved<'a>, PickleFault> {
     let root = pickle.root();
     if matches!(pickle.value(root), Value::Tensor { .. }) {
         return Err(PickleFault::LoneTensor);
     }
+    let state_dict = match key {
+        Some(key) => Some(state_dict_under(pickle, key)?),
+        None => nested_state_dict(pickle),
+    };
     let mut walk = Walk {
         pickle,
-        state_dict: nested_state_dict(pickle, root),
+        state_dict,
         saved: Saved {
             tensors: Vec::new(),
             scalars: BTreeMap::new(),
@@ -44,28 +57,67 @@ pub(super) fn collect<'a>(pickle: &Pickle<'a>) -> Result<Saved<'a>, PickleFault>
     Ok(walk.saved)
 }
 
-/// The value of the root's that is the state dict, unless that is the root itself.
-fn nested_state_dict(pickle: &Pickle<'_>, root: Id) -> Option<Id> {
-    let Value::Dict(items) = pickle.value(root) else {
+/// The dictionary with tensors that `key` leads to.
+fn state_dict_under(pickle: &Pickle<'_>, key: &str) -> Result<Place, PickleFault> {
+    find(pickle, pickle.root(), key)
+        .filter(|&id| has_tensor(pickle, id))
+        .map(|id| (id, key.to_owned()))
+        .ok_or_else(|| PickleFault::StateDict {
+            key: printable(key),
+            found: candidates(pickle)
+                .take(MAX_SHOWN)
+                .map(|(_, key)| printable(&key))
+                .collect(),
+        })
+}
+
+/// What `path`, keys joined by dots, leads to from the dictionary `id`; a key may have dots itself.
+fn find(pickle: &Pickle<'_>, id: Id, path: &str) -> Option<Id> {
+    let Value::Dict(items) = pickle.value(id) else {
         return None;
     };
-    if has_tensor(pickle, root) {
+    items.iter().find_map(|&(key, value)| {
+        let rest = path.strip_prefix(&key_text(pickle, key)?)?;
+        match rest.strip_prefix('.') {
+            Some(rest) => find(pickle, value, rest),
+            None => rest.is_empty().then_some(value),
+        }
+    })
+}
+
+/// The value of the root's that is the state dict, unless that is the root itself.
+fn nested_state_dict(pickle: &Pickle<'_>) -> Option<Place> {
+    if has_tensor(pickle, pickle.root()) {
         return None;
     }
-    let candidates: Vec<(Id, Id)> = items
-        .iter()
-        .copied()
-        .filter(|&(_, value)| has_tensor(pickle, value))
-        .collect();
-    if let [(_, only)] = candidates[..] {
-        return Some(only);
+    let candidates: Vec<Place> = candidates(pickle).collect();
+    if let [only] = &candidates[..] {
+        return Some(only.clone());
     }
-    STATE_DICT_KEYS.iter().find_map(|known| {
-        candidates
-            .iter()
-            .find(|&&(key, _)| matches!(pickle.value(key), Value::Str(key) if key == known))
-            .map(|&(_, value)| value)
-    })
+    let known = |known: &&str| candidates.iter().find(|(_, key)| key == known).cloned();
+    STATE_DICT_KEYS.iter().find_map(known)
+}
+
+/// The values of the root's that are dictionaries with tensors.
+fn candidates(pickle: &Pickle<'_>) -> impl Iterator<Item = Place> {
+    let items = match pickle.value(pickle.root()) {
+        Value::Dict(items) => &items[..],
+        _ => &[],
+    };
+    items
+        .iter()
+        .filter(|&&(_, value)| has_tensor(pickle, value))
+        .filter_map(|&(key, value)| Some((value, key_text(pickle, key)?)))
+}
+
+/// A dictionary's key as a part of a path, if it can be one.
+fn key_text(pickle: &Pickle<'_>, key: Id) -> Option<String> {
+    match pickle.value(key) {
+        Value::Str(key) => Some((*key).to_owned()),
+        Value::Int(key) => Some(key.to_string()),
+        Value::Bool(key) => Some(key.to_string()),
+        _ => None,
+    }
 }
 
 /// Whether `id` is a dictionary with a tensor among its own values.
@@ -81,8 +133,8 @@ fn has_tensor(pickle: &Pickle<'_>, id: Id) -> bool {
 /// A walk over the saved object, keys and positions joined into `path`.
 struct Walk<'p, 'a> {
     pickle: &'p Pickle<'a>,
-    /// The value that tensors are taken from; the whole object if `None`.
-    state_dict: Option<Id>,
+    /// What tensors are taken from; the whole object if `None`.
+    state_dict: Option<Place>,
     saved: Saved<'a>,
     names: HashSet<String>,
     path: String,
@@ -106,8 +158,10 @@ impl<'a> Walk<'_, 'a> {
         let pickle = self.pickle;
         match pickle.value(id) {
             Value::Dict(items) => {
-                let name_start = match self.state_dict {
-                    Some(state_dict) if state_dict == id && depth == 1 => Some(self.path.len() + 1),
+                let name_start = match &self.state_dict {
+                    Some((state_dict, path)) if *state_dict == id && *path == self.path => {
+                        Some(self.path.len() + 1)
+                    }
                     _ => name_start,
                 };
                 for &(key, value) in items {
@@ -153,12 +207,7 @@ impl<'a> Walk<'_, 'a> {
 
     /// A dictionary's key as a part of a path.
     fn key(&mut self, key: Id) -> Result<String, PickleFault> {
-        let key = match self.pickle.value(key) {
-            Value::Str(key) => (*key).to_owned(),
-            Value::Int(key) => key.to_string(),
-            Value::Bool(key) => key.to_string(),
-            _ => return Err(PickleFault::Key),
-        };
+        let key = key_text(self.pickle, key).ok_or(PickleFault::Key)?;
         self.count(key.len())?;
         Ok(key)
     }

@@ -263,8 +263,8 @@ fn tensors_outside_their_storage_are_refused_before_anything_is_allocated() {
         assert!(
             matches!(
                 error,
-                Error::Pickle {
-                    fault: PickleFault::TensorArguments,
+                Error::Torch {
+                    fault: TorchFault::Pickle(PickleFault::TensorArguments),
                     ..
                 }
             ),
@@ -319,6 +319,57 @@ fn the_state_dict_is_found_and_named_without_its_key() {
 }
 
 #[test]
+fn another_state_dict_is_chosen_by_its_path_of_keys() {
+    let state = |name: &str| dict(&[(name, tensor("Byte", 12, 0, &[1], &[1]))]);
+    let saved = dict(&[
+        ("model", state("x")),
+        ("ema", state("y")),
+        ("best", dict(&[("net", state("z")), ("step", int(3))])),
+        ("v1.0", state("w")),
+        ("empty", dict(&[("a", int(1))])),
+    ]);
+    let bytes = archive(&whole(&saved), &[STORAGE], "little");
+    let choose = |key: &str| Torch::with_state_dict(bytes.clone(), "m.pt", key);
+    for (key, expected) in [
+        ("ema", "y"),
+        ("model", "x"),
+        ("best.net", "z"),
+        ("v1.0", "w"),
+    ] {
+        let torch = choose(key).unwrap();
+        assert_eq!(torch.names(), [expected], "{key}");
+        assert_eq!(torch.metadata()["best.step"], "3");
+    }
+    for key in [
+        "",
+        "emu",
+        "ema.y",
+        "ema.y.z",
+        "best",
+        "best.",
+        "best.step",
+        "empty",
+        "v1",
+    ] {
+        let error = choose(key).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "m.pt: there is no dictionary of tensors under `{key}`; there is one under `model`, `ema`, `v1.0`"
+            )
+        );
+    }
+    let nowhere = archive(&whole(&dict(&[("n", int(1))])), &[], "little");
+    let error = Torch::with_state_dict(nowhere, "m.pt", "n")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with("under `n`, nor under any other key"),
+        "{error}"
+    );
+}
+
+#[test]
 fn plain_values_are_metadata_under_dotted_keys() {
     let dims = dict(&[
         ("n_mels", int(80)),
@@ -350,7 +401,10 @@ fn plain_values_are_metadata_under_dotted_keys() {
 #[test]
 fn objects_that_unfold_without_end_are_refused() {
     let fault = |body: &[u8]| match open(&whole(body), &[STORAGE]).unwrap_err() {
-        Error::Pickle { fault, .. } => fault,
+        Error::Torch {
+            fault: TorchFault::Pickle(fault),
+            ..
+        } => fault,
         other => panic!("{other}"),
     };
     // Each list holds the one before it 64 times.

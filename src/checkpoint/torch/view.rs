@@ -112,11 +112,8 @@ impl View {
             });
         }
         let limit = archive_bytes.max(MAX_EXPANDED_BYTES);
-        let bytes = shape
-            .iter()
-            .try_fold(dtype.size(), |bytes, &extent| bytes.checked_mul(extent));
         // A product that overflows before it meets a zero has a place in no real file either.
-        if bytes.is_none_or(|bytes| bytes > limit) {
+        if dtype.byte_len(shape).is_none_or(|bytes| bytes > limit) {
             return Err(TensorFault::Expanded {
                 shape: shape.clone(),
                 limit,

@@ -59,9 +59,10 @@ impl Contents {
             if !is_scale(checkpoint, name) {
                 contents.parameters = contents.parameters.saturating_add(elements);
             }
+            let bytes = info.dtype.byte_len(&info.shape);
             contents.weight_bytes = contents
                 .weight_bytes
-                .saturating_add(elements.saturating_mul(info.dtype.size() as u64));
+                .saturating_add(bytes.map_or(u64::MAX, |bytes| bytes as u64));
             *contents.dtypes.entry(dtype.clone()).or_default() += 1;
             contents.tensors.push(Tensor {
                 name: name.to_owned(),

@@ -1,6 +1,7 @@
 //! The geometry of a Whisper model.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -94,13 +95,16 @@ impl Dims {
         .checked()
     }
 
-    /// The geometry of a `config.json` as `transformers` writes it.
+    /// The geometry of a `config.json` as `transformers` writes it; `file` is where it was read, for messages.
     ///
     /// # Errors
-    /// [`Error::ModelType`] when it is another family's, [`Error::Config`] when a value is missing, cannot be right, or asks
-    /// for something that Whisper does not do.
-    pub fn from_config_json(json: &[u8]) -> Result<Self, Error> {
-        let malformed = |error| Error::config("config.json", error);
+    /// [`Error::ModelType`] when it is another family's, [`Error::ConfigFile`] when it is no JSON or a value is missing or of
+    /// another type, [`Error::Config`] when one cannot be right, or asks for something that Whisper does not do.
+    pub fn from_config_json(file: &Path, json: &[u8]) -> Result<Self, Error> {
+        let malformed = |source| Error::ConfigFile {
+            file: file.to_owned(),
+            source,
+        };
         let kind: ModelKind = serde_json::from_slice(json).map_err(malformed)?;
         if kind.model_type != MODEL_TYPE {
             return Err(Error::ModelType {
@@ -272,7 +276,8 @@ mod tests {
             "activation_function": "gelu",
         });
         assert_eq!(
-            Dims::from_config_json(config.to_string().as_bytes()).unwrap(),
+            Dims::from_config_json(Path::new("config.json"), config.to_string().as_bytes())
+                .unwrap(),
             Dims::from_openai(|name| Ok(openai(name))).unwrap()
         );
         for (key, value) in [
@@ -283,9 +288,47 @@ mod tests {
             let mut config = config.clone();
             config[key] = value.into();
             assert!(
-                Dims::from_config_json(config.to_string().as_bytes()).is_err(),
+                Dims::from_config_json(Path::new("config.json"), config.to_string().as_bytes())
+                    .is_err(),
                 "{key} = {value}"
             );
+        }
+    }
+    #[test]
+    fn what_is_wrong_with_a_config_is_told_with_file_line_and_column() {
+        use std::error::Error as _;
+
+        let complaint = |json: &str| {
+            let error = Dims::from_config_json(Path::new("m/config.json"), json.as_bytes());
+            let error = error.unwrap_err();
+            match error.source() {
+                Some(source) => format!("{error}: {source}"),
+                None => error.to_string(),
+            }
+        };
+        for (json, expected) in [
+            (
+                "{\"model_type\": \"whisper\",\n \"d_model\" 384}",
+                "cannot use m/config.json: expected `:` at line 2 column 12",
+            ),
+            (
+                "",
+                "cannot use m/config.json: EOF while parsing a value at line 1 column 0",
+            ),
+            (
+                "{}",
+                "cannot use m/config.json: missing field `model_type` at line 1 column 2",
+            ),
+            (
+                "{\"model_type\": \"whisper\",\n \"d_model\": \"384\"}",
+                "cannot use m/config.json: invalid type: string \"384\", expected usize at line 2 column 17",
+            ),
+            (
+                "{\"model_type\": \"bert\", \"d_model\": \"384\"}",
+                "not supported: models of type `bert`; supported: `whisper`",
+            ),
+        ] {
+            assert_eq!(complaint(json), expected);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{checkpoint, compute, nn, text};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The model is of another family.
-    #[error("models of type `{found}` are not supported; `whisper` is")]
+    #[error("not supported: models of type `{found}`; supported: `whisper`")]
     ModelType {
         /// What its `config.json` says.
         found: String,
@@ -20,12 +20,6 @@ pub enum Error {
         /// The file's name.
         file: String,
     },
-    /// The weights have a tensor that the geometry has no place for.
-    #[error("tensor `{tensor}` is not part of the model's geometry")]
-    UnexpectedTensor {
-        /// The tensor's name.
-        tensor: String,
-    },
     /// The geometry says something that no Whisper model can be.
     #[error("the model's geometry does not fit whisper: {key} {found}")]
     Config {
@@ -33,6 +27,14 @@ pub enum Error {
         key: String,
         /// What is wrong with it.
         found: String,
+    },
+    /// A `config.json` is no JSON, or lacks something, or has a value of another type.
+    #[error("cannot use {}", file.display())]
+    ConfigFile {
+        /// Its path.
+        file: PathBuf,
+        /// What is wrong, with line and column.
+        source: serde_json::Error,
     },
     /// Vocabulary and weights do not belong together.
     #[error(

@@ -1,10 +1,10 @@
 //! The forward pass.
 
-use super::names::{unexpected, with_openai_names};
+use super::names::{check, with_openai_names};
 use super::{Dims, Error};
 use crate::checkpoint::Checkpoint;
 use crate::compute::{self, Activation, AttentionMask, Backend, Conv};
-use crate::nn::{self, Conv1d, LayerNorm, Linear, Loader};
+use crate::nn::{self, Conv1d, LayerNorm, Linear, Loader, UnknownTensors};
 
 type Result<T, E = compute::Error> = std::result::Result<T, E>;
 
@@ -22,12 +22,15 @@ impl<B: Backend> Whisper<B> {
     /// Loads a checkpoint with OpenAI's or `transformers`' tensor names.
     ///
     /// # Errors
-    /// A tensor is missing, has another shape than `dims` ask for, or has no place in them.
-    pub fn load(b: &B, checkpoint: &dyn Checkpoint, dims: Dims) -> Result<Self, Error> {
+    /// Tensors are missing, have another shape than `dims` ask for, or have no place in them and `unknown` refuses that.
+    pub fn load(
+        b: &B,
+        checkpoint: &dyn Checkpoint,
+        dims: Dims,
+        unknown: UnknownTensors,
+    ) -> Result<Self, Error> {
         let checkpoint = with_openai_names(checkpoint);
-        if let Some(tensor) = unexpected(&checkpoint, &dims) {
-            return Err(Error::UnexpectedTensor { tensor });
-        }
+        check(&checkpoint, &dims, unknown)?;
         let loader = Loader::new(b, &checkpoint);
         let encoder = Encoder::load(&loader.at("encoder"), &dims)?;
         let decoder = Decoder::load(&loader.at("decoder"), &dims)?;

@@ -1,9 +1,8 @@
 //! The tensors of a model: their names in both spellings, and their shapes.
 
-use std::collections::HashSet;
-
 use super::Dims;
 use crate::checkpoint::{Checkpoint, Renamed};
+use crate::nn::{self, UnknownTensors};
 
 /// The layers of a block, first as `transformers` calls them.
 const LAYERS: [(&str, &str); 13] = [
@@ -64,13 +63,14 @@ pub fn is_companion(name: &str) -> bool {
     name == "proj_out.weight" || name.ends_with(".weight.scale")
 }
 
-/// The first tensor of a checkpoint that has no place in a model of these dimensions.
-pub(super) fn unexpected(checkpoint: &dyn Checkpoint, dims: &Dims) -> Option<String> {
-    let known: HashSet<String> = tensors(dims).into_iter().map(|(name, _)| name).collect();
-    let mut names = checkpoint.names().into_iter();
-    names
-        .find(|name| !known.contains(*name) && !is_companion(name))
-        .map(str::to_owned)
+/// Whether `checkpoint`, under OpenAI's names, has the tensors of a model of these dimensions.
+pub(super) fn check(
+    checkpoint: &dyn Checkpoint,
+    dims: &Dims,
+    unknown: UnknownTensors,
+) -> Result<(), nn::Error> {
+    let expected = tensors(dims).into_iter().map(|(name, _)| name);
+    nn::check_names(checkpoint, expected, is_companion, unknown)
 }
 
 /// Every tensor of a model, under OpenAI's name, with its shape.

@@ -6,6 +6,7 @@ use super::names::with_openai_names;
 use super::{Dims, Error};
 use crate::checkpoint::{self, Checkpoint, Dtype, Safetensors};
 use crate::data::{self, Catalog, Content, Factory, Kind, LocalFile, LocalFiles, Manifest, Need};
+use crate::nn::UnknownTensors;
 use crate::text::Vocabulary;
 
 /// OpenAI's vocabularies: of the English models, and of the others.
@@ -20,6 +21,17 @@ pub struct Package {
     pub checkpoint: Box<dyn Checkpoint>,
     /// The text tokens.
     pub vocabulary: Vocabulary,
+    /// What is done about tensors that have no place in the geometry.
+    pub unknown_tensors: UnknownTensors,
+}
+
+/// How weights are loaded where files leave a choice.
+#[derive(Clone, Debug, Default)]
+pub struct Loading {
+    /// How files of weights are opened.
+    pub open: checkpoint::Options,
+    /// What is done about tensors that have no place in the geometry.
+    pub unknown_tensors: UnknownTensors,
 }
 
 impl Package {
@@ -48,16 +60,22 @@ pub fn catalog() -> Result<Catalog, data::Error> {
 }
 
 /// How a model of `catalog` is put together from files.
-pub fn factory(catalog: Catalog) -> Factory<Package, Error> {
+pub fn factory(catalog: Catalog, loading: &Loading) -> Factory<Package, Error> {
     const VOCABULARY: Need = Need::optional("vocabulary", Kind::Tiktoken);
     let weights = |kind| Need::required("weights", kind);
     let config = Need::required("config", Kind::Json);
     let mut factory = Factory::new(catalog);
     for kind in [Kind::Safetensors, Kind::SafetensorsIndex, Kind::Pytorch] {
-        factory = factory.construct(&[weights(kind), config, VOCABULARY], with_config);
+        let loading = loading.clone();
+        factory = factory.construct(&[weights(kind), config, VOCABULARY], move |files| {
+            with_config(files, &loading)
+        });
     }
-    for kind in [Kind::OpenaiPt, Kind::Safetensors] {
-        factory = factory.construct(&[weights(kind), VOCABULARY], self_contained);
+    for kind in [Kind::OpenaiPt, Kind::Safetensors, Kind::Ggml] {
+        let loading = loading.clone();
+        factory = factory.construct(&[weights(kind), VOCABULARY], move |files| {
+            self_contained(files, &loading)
+        });
     }
     factory
 }
@@ -81,20 +99,22 @@ fn bundled() -> Result<Manifest, data::Error> {
 }
 
 /// A model whose geometry stands in a `config.json`.
-fn with_config(files: &LocalFiles) -> Result<Package, Error> {
+fn with_config(files: &LocalFiles, loading: &Loading) -> Result<Package, Error> {
     let config = required(files, "config")?;
-    let dims = Dims::from_config_json(&read(config)?)?;
+    let path = config.path().unwrap_or(Path::new(&config.file));
+    let dims = Dims::from_config_json(path, &read(config)?)?;
     Ok(Package {
         vocabulary: vocabulary(files, &dims)?,
-        checkpoint: open(required(files, "weights")?)?,
+        checkpoint: open(required(files, "weights")?, loading)?,
         dims,
+        unknown_tensors: loading.unknown_tensors,
     })
 }
 
 /// A model whose weights carry their geometry.
-fn self_contained(files: &LocalFiles) -> Result<Package, Error> {
+fn self_contained(files: &LocalFiles, loading: &Loading) -> Result<Package, Error> {
     let weights = required(files, "weights")?;
-    let checkpoint = open(weights)?;
+    let checkpoint = open(weights, loading)?;
     if !checkpoint
         .metadata()
         .keys()
@@ -109,6 +129,7 @@ fn self_contained(files: &LocalFiles) -> Result<Package, Error> {
         vocabulary: vocabulary(files, &dims)?,
         checkpoint,
         dims,
+        unknown_tensors: loading.unknown_tensors,
     })
 }
 
@@ -118,9 +139,9 @@ fn required<'a>(files: &'a LocalFiles, key: &str) -> Result<&'a LocalFile, Error
         .ok_or_else(|| Error::config(key, "is missing"))
 }
 
-fn open(file: &LocalFile) -> Result<Box<dyn Checkpoint>, Error> {
+fn open(file: &LocalFile, loading: &Loading) -> Result<Box<dyn Checkpoint>, Error> {
     Ok(match &file.content {
-        Content::Path(path) => checkpoint::open(path)?,
+        Content::Path(path) => checkpoint::open_with(path, &loading.open)?,
         Content::Bytes(bytes) => Box::new(Safetensors::from_bytes(bytes.clone(), &file.file)?),
     })
 }

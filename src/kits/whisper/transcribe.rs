@@ -82,6 +82,7 @@ impl<B: Backend> Transcriber<B> {
             dims,
             checkpoint,
             vocabulary,
+            unknown_tensors,
         } = package;
         if dims.n_audio_ctx * FRAMES_PER_POSITION != N_FRAMES {
             let expected = N_FRAMES / FRAMES_PER_POSITION;
@@ -91,7 +92,7 @@ impl<B: Backend> Transcriber<B> {
             ));
         }
         let tokenizer = Tokenizer::new(vocabulary, dims.n_vocab, dims.is_multilingual())?;
-        let model = Whisper::load(&b, &*checkpoint, dims)?;
+        let model = Whisper::load(&b, &*checkpoint, dims, unknown_tensors)?;
         Ok(Self {
             b,
             model,

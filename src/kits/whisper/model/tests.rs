@@ -29,8 +29,9 @@ impl Golden {
         let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join("tests/golden/random_whisper")
             .join(name);
+        let config = dir.join("config.json");
         Self {
-            dims: Dims::from_config_json(&fs::read(dir.join("config.json")).unwrap()).unwrap(),
+            dims: Dims::from_config_json(&config, &fs::read(&config).unwrap()).unwrap(),
             checkpoint: open(&dir.join("model.safetensors")).unwrap(),
             bytes: fs::read(dir.join("golden.safetensors")).unwrap(),
         }
@@ -96,7 +97,13 @@ impl Golden {
     }
 
     fn assert_stages_agree<B: Backend>(&self, b: &B, backend: &str) {
-        let model = Whisper::load(b, &*self.checkpoint, self.dims.clone()).unwrap();
+        let model = Whisper::load(
+            b,
+            &*self.checkpoint,
+            self.dims.clone(),
+            UnknownTensors::Refuse,
+        )
+        .unwrap();
         let shape = [1, 2 * self.dims.n_audio_ctx, self.dims.n_mels];
         let mel = b.upload(&shape, &self.features()).unwrap();
 
@@ -191,21 +198,72 @@ fn a_tensor_that_does_not_fit_the_geometry_is_named_with_both_shapes() {
         n_audio_layer: 2,
         ..golden.dims.clone()
     };
-    let error = Whisper::load(&Reference, &*golden.checkpoint, dims)
-        .err()
-        .unwrap()
-        .to_string();
+    let error = Whisper::load(
+        &Reference,
+        &*golden.checkpoint,
+        dims,
+        UnknownTensors::Refuse,
+    )
+    .err()
+    .unwrap()
+    .to_string();
     assert!(error.contains("encoder.blocks.1.attn_ln.weight"), "{error}");
     let dims = Dims {
         n_vocab: 301,
         ..golden.dims.clone()
     };
-    let error = Whisper::load(&Reference, &*golden.checkpoint, dims)
-        .err()
-        .unwrap()
-        .to_string();
+    let error = Whisper::load(
+        &Reference,
+        &*golden.checkpoint,
+        dims,
+        UnknownTensors::Refuse,
+    )
+    .err()
+    .unwrap()
+    .to_string();
     assert!(
         error.contains("[300, 30]") && error.contains("[301, 30]"),
         "{error}"
+    );
+}
+
+#[test]
+fn tensors_without_a_place_are_refused_by_name_or_passed_over() {
+    let golden = Golden::read("narrow");
+    let load = |unknown| {
+        let dims = Dims {
+            n_text_layer: 2,
+            ..golden.dims.clone()
+        };
+        Whisper::load(&Reference, &*golden.checkpoint, dims, unknown)
+    };
+    let error = load(UnknownTensors::Refuse).err().unwrap().to_string();
+    assert!(
+        error.contains("have 24 tensors that have no place")
+            && error.contains("`decoder.blocks.2.attn.key.weight`"),
+        "{error}"
+    );
+    assert!(load(UnknownTensors::Ignore).is_ok());
+}
+
+#[test]
+fn a_model_in_whisper_cpp_s_form_writes_what_its_source_does() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/ggml/narrow.bin");
+    let golden = Golden {
+        checkpoint: open(&path).unwrap(),
+        ..Golden::read("narrow")
+    };
+    let dims = Dims::from_metadata(golden.checkpoint.metadata()).unwrap();
+    assert_eq!(dims, golden.dims);
+
+    let b = Cpu::new(Isa::available()[0], 2).unwrap();
+    let shape = [1, 2 * dims.n_audio_ctx, dims.n_mels];
+    let model = Whisper::load(&b, &*golden.checkpoint, dims, UnknownTensors::Refuse).unwrap();
+    let mel = b.upload(&shape, &golden.features()).unwrap();
+    let xa = model.encode(&b, &mel).unwrap();
+    let cross_kv = model.cross_kv(&b, &xa).unwrap();
+    assert_eq!(
+        golden.greedy(&b, &model, &cross_kv, 1),
+        golden.ids("greedy_ids")
     );
 }
