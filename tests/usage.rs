@@ -57,7 +57,9 @@ fn what_cannot_be_is_one_line_a_hint_and_exit_2() {
         Case(&["asr", "whisper", "-f", "srt,json", "a.wav"], "one format"),
         Case(&["asr", "whisper", "-", "-"], "twice"),
         Case(&["prefabs", "no-such-kit"], "no-such-kit"),
-        Case(&["inspect"], "<SPEC>"),
+        Case(&["inspect"], "nothing to inspect"),
+        Case(&["fetch"], "<SPEC>"),
+        Case(&["cache", "ls", "-f", "size"], "size>1GB"),
         Case(&["no-such-command"], "no-such-command"),
     ];
     for Case(args, named) in cases {

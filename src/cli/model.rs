@@ -8,6 +8,7 @@ use clap::{Args, ValueHint};
 
 use super::error::Error;
 use super::out::Out;
+use crate::checkpoint;
 use crate::data::hub::{Choice, HubProvider};
 use crate::data::net::{Network, Settings, Token, address};
 use crate::data::{
@@ -18,6 +19,7 @@ use crate::kits::{
     self,
     whisper::{self, Dims, Loading, Package},
 };
+use crate::nn::UnknownTensors;
 
 /// Where models are looked for and had from: flags of every command.
 #[derive(Clone, Debug, Default, Args)]
@@ -82,6 +84,14 @@ pub(crate) struct Overlays {
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
 
+    /// Where the tensors are in a torch archive, as `model.state_dict`, when that is not found by itself
+    #[arg(long, value_name = "KEY")]
+    state_dict_key: Option<String>,
+
+    /// Pass over tensors that have no place in the model, which otherwise are an error
+    #[arg(long)]
+    lenient: bool,
+
     /// Say which files the model is made of, where they are and what would be fetched, and stop
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -97,6 +107,20 @@ fn key_and_path(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 impl Overlays {
+    /// How the weights are loaded.
+    fn loading(&self) -> Loading {
+        Loading {
+            open: checkpoint::Options {
+                state_dict_key: self.state_dict_key.clone(),
+            },
+            unknown_tensors: if self.lenient {
+                UnknownTensors::Ignore
+            } else {
+                UnknownTensors::Refuse
+            },
+        }
+    }
+
     fn all(&self) -> impl Iterator<Item = (&str, &Path)> {
         let short = [
             ("vocabulary", &self.vocab),
@@ -189,13 +213,16 @@ impl Models {
         Ok(catalog.provider(hub)?)
     }
 
-    /// The whisper models.
+    /// The whisper models, their weights loaded as `overlays` say.
     ///
     /// # Errors
     /// A table is malformed.
-    pub(crate) fn whisper(&self) -> Result<Factory<Package, whisper::Error>, Error> {
+    pub(crate) fn whisper(
+        &self,
+        overlays: &Overlays,
+    ) -> Result<Factory<Package, whisper::Error>, Error> {
         let catalog = self.catalog(whisper::catalog()?, Choice::default(), false)?;
-        Ok(whisper::factory(catalog, &Loading::default()))
+        Ok(whisper::factory(catalog, &overlays.loading()))
     }
 
     /// The model that `spec` names, in whichever kit it is; of a repository of the hub, what `choice` wants.

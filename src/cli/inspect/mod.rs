@@ -11,7 +11,7 @@ use self::report::{About, Report};
 use super::Globals;
 use super::error::Error;
 use super::exit::Exit;
-use super::model::{Models, prefab_name};
+use super::model::{Models, Overlays, prefab_name};
 use super::out::Out;
 use super::plan::{File, standing};
 use crate::checkpoint;
@@ -109,7 +109,7 @@ fn inspect(spec: &OsStr, models: &Models) -> Result<Report, Error> {
         files: standing(&models.store, &found)?,
         ..Report::default()
     };
-    let factory = models.whisper()?;
+    let factory = models.whisper(&Overlays::default())?;
     let is_whisper = found.kit == factory.kit();
     let plan = if is_whisper {
         factory

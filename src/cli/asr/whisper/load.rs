@@ -63,7 +63,7 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
     let spec = options.spec.unwrap_or(DEFAULT_MODEL.as_ref());
     let name = spec.to_string_lossy();
     let models = Models::new(options.sources)?;
-    let factory = models.whisper()?;
+    let factory = models.whisper(options.overlays)?;
     let model = factory.resolve(&models.spec(spec)?)?;
     let plan = options.overlays.apply(model)?.plan()?;
     let files = models.bring_local(&plan.found, out)?;
@@ -122,7 +122,7 @@ pub(super) fn dry_run(
     json: bool,
 ) -> Result<String, Error> {
     let models = Models::new(sources)?;
-    let factory = models.whisper()?;
+    let factory = models.whisper(overlays)?;
     let model = factory.resolve(&models.spec(spec.unwrap_or(DEFAULT_MODEL.as_ref()))?)?;
     let plan = overlays.apply(model)?.plan()?;
     crate::cli::plan::dry_run(&models.store, &plan.found, json)
