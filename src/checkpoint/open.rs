@@ -198,12 +198,17 @@ mod tests {
     fn torch_archives_are_read_only_by_a_build_that_reads_pickles() {
         let path =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/torch_zip/checkpoint.pt");
-        let opened = open(&path);
-        if cfg!(feature = "pickle") {
-            assert_eq!(opened.unwrap().format(), "torch");
-        } else {
-            let error = opened.err().unwrap().to_string();
-            assert!(error.contains("without its feature `pickle`"), "{error}");
+        let chosen = Options {
+            state_dict_key: Some("model_state_dict".to_owned()),
+        };
+        for options in [Options::default(), chosen] {
+            let opened = open_with(&path, &options);
+            if cfg!(feature = "pickle") {
+                assert_eq!(opened.unwrap().format(), "torch");
+            } else {
+                let error = opened.err().unwrap().to_string();
+                assert!(error.contains("without its feature `pickle`"), "{error}");
+            }
         }
     }
 
