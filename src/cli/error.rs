@@ -214,10 +214,11 @@ fn data_exit(error: &data::Error) -> Exit {
         | E::RevisionNotFound { .. }
         | E::EntryNotFound { .. } => Exit::NotFound,
         E::Network { .. } | E::DownloadFailed { corrupt: false, .. } => Exit::Network,
-        E::Gated { .. } => Exit::Gated,
+        E::Gated { .. } | E::TokenRefused { .. } => Exit::Gated,
         E::Locked { .. } => Exit::Locked,
         E::NotCached(_) => Exit::Offline,
         E::WrongDigest { .. }
+        | E::WrongContent { .. }
         | E::WrongSize { .. }
         | E::Unsafe { .. }
         | E::Unpinned { .. }

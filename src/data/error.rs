@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Kind, Sha256, Signature};
+use super::{GitBlob, Kind, Sha256, Signature};
 
 /// Why a name did not become local files.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,12 @@ pub enum Error {
         with_token: bool,
         /// A spec of the same model where nobody asks.
         ungated: Option<String>,
+    },
+    /// The hub does not know the token that it was sent.
+    #[error("the hub refuses the token that was sent for `{repo}`")]
+    TokenRefused {
+        /// The repository.
+        repo: String,
     },
     /// The hub has no such repository, or does not show it to us.
     #[error("the hub has no repository `{repo}`, or it is private and {}", if *with_token { "this token may not see it" } else { "there is no token" })]
@@ -171,6 +177,16 @@ pub enum Error {
         expected: Sha256,
         /// Computed from the bytes.
         found: Sha256,
+    },
+    /// A file of a hub's repository is not what the hub listed.
+    #[error("git calls `{}` {found}, and the hub lists {expected}", path.display())]
+    WrongContent {
+        /// Its path.
+        path: PathBuf,
+        /// What the hub lists.
+        expected: GitBlob,
+        /// Computed from the bytes.
+        found: GitBlob,
     },
     /// A file at its pinned path has another length than its row says.
     #[error("`{}` has {found} bytes, expected {expected}", path.display())]
@@ -332,6 +348,9 @@ impl Error {
             Self::WrongDigest { linked: true, .. } => {
                 Some("this binary is damaged: install it again".to_owned())
             }
+            Self::WrongContent { .. } => {
+                Some("`pretrained fetch --force` fetches it again".to_owned())
+            }
             Self::WrongDigest { .. } | Self::WrongSize { .. } => Some(
                 "the file is damaged or another one: remove it and put the right one in its place"
                     .to_owned(),
@@ -354,6 +373,10 @@ impl Error {
                 ungated,
                 ..
             } => Some(gated_hint(page, *with_token, ungated.as_deref())),
+            Self::TokenRefused { .. } => Some(
+                "it has expired or is misspelt: put another one into HF_TOKEN, or none for what is public"
+                    .to_owned(),
+            ),
             Self::RepositoryNotFound {
                 with_token: false, ..
             } => Some("check the spelling; for a private one put a token into HF_TOKEN".to_owned()),

@@ -4,6 +4,7 @@ mod archive;
 
 use std::{
     collections::{BTreeMap, HashMap},
+    ffi::OsStr,
     fs,
     io::{Read, Write},
     path::{Path, PathBuf},
@@ -145,12 +146,16 @@ impl<'a> Import<'a> {
                     continue;
                 }
                 cache.begin(&whole)?;
-                for path in listing.files.keys() {
-                    cache.link(&whole, path)?;
+                let mut twins: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+                for (path, entry) in &listing.files {
+                    twins.entry(entry.id()).or_default().push(path);
+                }
+                for paths in twins.values() {
+                    cache.put(&whole, paths)?;
                 }
                 let meant = offered.refs.iter().filter(|(_, of)| **of == commit);
                 let revisions: Vec<_> = meant.map(|(revision, _)| revision.clone()).collect();
-                cache.finish(&whole, &revisions)?;
+                cache.finish(&repo, &commit, &revisions)?;
             }
         }
         Ok(self.summary)
@@ -259,7 +264,8 @@ impl<'a> Import<'a> {
         let missing: Vec<_> = targets.iter().filter(|target| !is_here(target)).collect();
         self.summary.bytes += received.size * missing.len() as u64;
         for target in &missing {
-            disk::copy_whole(received.file.path(), target)?;
+            let dir = target.parent().unwrap_or(self.pinned.root());
+            disk::copy_whole(received.file.path(), target, dir)?;
         }
         self.summary.taken.extend(targets);
         received.discard()?;
@@ -295,7 +301,8 @@ impl Received {
     /// Copies `reader` to a file of its own in `dir`.
     fn read(dir: &Path, name: &str, reader: &mut dyn Read) -> Result<Self, Error> {
         fs::create_dir_all(dir).map_err(|source| unwritable(dir, source))?;
-        let mut file = disk::temporary(dir).map_err(|source| unwritable(dir, source))?;
+        let mut file =
+            disk::temporary(dir, OsStr::new("import")).map_err(|source| unwritable(dir, source))?;
         let mut hashing = Hashing::new(None);
         let mut block = vec![0; BLOCK_BYTES];
         let mut size = 0;

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::{Error, Kind, Sha256};
+use super::{Error, GitBlob, Kind, Sha256, error::unreadable};
 
 /// Where a file was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -45,6 +45,8 @@ pub struct LocalFile {
     pub provenance: Provenance,
     /// Its pin; whether the bytes were held against it, `provenance` says. `None` for a given path.
     pub digest: Option<Sha256>,
+    /// What git calls its content, where a hub lists it so and not by a digest.
+    pub git_blob: Option<GitBlob>,
     /// The bytes.
     pub content: Content,
 }
@@ -72,13 +74,13 @@ impl LocalFile {
         }
     }
 
-    /// Holds the bytes against the pin, if there is one.
+    /// Holds the bytes against the pin, or against what the hub lists, if there is either.
     ///
     /// # Errors
-    /// [`Error::WrongDigest`] when they differ, [`Error::Io`] when the file cannot be read.
+    /// [`Error::WrongDigest`] or [`Error::WrongContent`] when they differ, [`Error::Io`] when the file cannot be read.
     pub fn verify(&self) -> Result<(), Error> {
         let Some(expected) = self.digest else {
-            return Ok(());
+            return self.verify_git_blob();
         };
         let found = self.compute_digest()?;
         if found == expected {
@@ -91,6 +93,21 @@ impl LocalFile {
         Err(Error::WrongDigest {
             file,
             linked,
+            expected,
+            found,
+        })
+    }
+
+    fn verify_git_blob(&self) -> Result<(), Error> {
+        let (Some(expected), Content::Path(path)) = (self.git_blob, &self.content) else {
+            return Ok(());
+        };
+        let found = GitBlob::of_file(path).map_err(|source| unreadable(path, source))?;
+        if found == expected {
+            return Ok(());
+        }
+        Err(Error::WrongContent {
+            path: path.clone(),
             expected,
             found,
         })

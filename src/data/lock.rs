@@ -18,6 +18,8 @@ const POLL: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
+    #[cfg_attr(not(feature = "net"), allow(dead_code, reason = "only a fetch asks"))]
+    excludes: bool,
 }
 
 impl Lock {
@@ -45,7 +47,12 @@ impl Lock {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => {}
                 // No locks on this file system.
-                Err(TryLockError::Error(_)) => return Ok(Self { _file: file }),
+                Err(TryLockError::Error(_)) => {
+                    return Ok(Self {
+                        _file: file,
+                        excludes: false,
+                    });
+                }
             }
             if let Some(waiting) = waiting.take() {
                 waiting(holder(&mut file));
@@ -58,9 +65,20 @@ impl Lock {
             }
             thread::sleep(POLL);
         }
+        // Some file systems grant the same lock twice.
+        let second = options.open(path).map_err(write)?.try_lock();
         // Only for whoever waits; a lock works without it.
         let _ = sign(&mut file);
-        Ok(Self { _file: file })
+        Ok(Self {
+            _file: file,
+            excludes: second.is_err(),
+        })
+    }
+
+    /// Whether it really keeps others out.
+    #[cfg(feature = "net")]
+    pub(super) fn excludes(&self) -> bool {
+        self.excludes
     }
 }
 
@@ -86,6 +104,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("locks/x.lock");
         let first = Lock::take(&path, Duration::ZERO, |_| unreachable!()).unwrap();
+        assert!(first.excludes);
         let mut told = None;
         let error = Lock::take(&path, Duration::ZERO, |pid| told = pid).unwrap_err();
         assert!(matches!(error, Error::Locked { .. }), "{error}");

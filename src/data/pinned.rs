@@ -14,6 +14,7 @@ use super::{Error, Resource, Sha256, Source, disk};
 /// <root>/pretrained/<kit>/<namespace>/<sha256>/<file>
 /// <root>/pretrained/<kit>/<namespace>/<sha256>/<file>.<random>.partial    on its way
 /// <root>/pretrained/<kit>/<namespace>/pins/<sha256 of the source>.json   the digest that a first fetch found
+/// <root>/pretrained/<kit>/<namespace>/pins/.<…>.json.<random>.tmp        on its way
 /// <root>/pretrained/locks/<sha256>.lock                                  one fetch of a file at a time
 /// ```
 ///
@@ -73,6 +74,7 @@ impl PinnedCache {
     ///
     /// # Errors
     /// [`Error::Write`].
+    #[cfg(feature = "net")]
     pub(super) fn write_pin(
         &self,
         kit: &str,
@@ -90,7 +92,18 @@ impl PinnedCache {
             size,
         };
         let json = serde_json::to_string(&pin).expect("plain data is JSON");
-        disk::write_whole(&path, json.as_bytes())
+        let pins = path.parent().expect("it is in `pins`");
+        disk::write_whole(&path, pins, json.as_bytes())
+    }
+
+    /// Clears away what processes that ended early left of the pin of `resource`; nobody else may be at work on it.
+    #[cfg(feature = "net")]
+    pub(super) fn sweep_pin(&self, kit: &str, resource: &Resource) {
+        if let Some(source) = source_of(resource) {
+            let path = self.pin_path(kit, resource, &source);
+            let pins = path.parent().expect("it is in `pins`");
+            disk::sweep(pins, path.file_name());
+        }
     }
 
     /// The record of what a first fetch pinned `resource` by: its path in this layout, and its bytes.
@@ -114,7 +127,8 @@ impl PinnedCache {
             return Ok(());
         }
         let json = serde_json::to_string(pin).expect("plain data is JSON");
-        disk::write_whole(&path, json.as_bytes())
+        let pins = path.parent().expect("it is in `pins`");
+        disk::write_whole(&path, pins, json.as_bytes())
     }
 
     /// `resource` with what its table or an earlier fetch pins it by.

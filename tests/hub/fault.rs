@@ -223,6 +223,10 @@ impl Faults {
         Some(taken.fault.clone())
     }
 
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap().clear();
+    }
+
     pub(super) fn left(&self) -> usize {
         let waiting = self.0.lock().unwrap();
         let counted = waiting.iter().filter(|each| each.times != Times::Always);

@@ -185,6 +185,11 @@ impl Server {
         self.site.faults.add(part, fault, times);
     }
 
+    /// Takes back all faults.
+    pub(crate) fn mend(&self) {
+        self.site.faults.clear();
+    }
+
     /// How many faults wait to be taken; those for always do not count.
     pub(crate) fn faults_left(&self) -> usize {
         self.site.faults.left()

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Commit, Entry, HubRef, Listing, RepoId};
 use crate::data::{
-    Error, GitBlob, Sha256,
+    Error, GitBlob, Sha256, Signature,
     net::{Ask, Document, Failure, Http, Settings, escaped},
 };
 
@@ -21,8 +21,8 @@ impl Api<'_> {
     /// The commit that the reference means now.
     ///
     /// # Errors
-    /// [`Error::RepositoryNotFound`], [`Error::RevisionNotFound`], [`Error::Gated`], [`Error::Network`], or
-    /// [`Error::Unsafe`] for what is no commit.
+    /// [`Error::RepositoryNotFound`], [`Error::RevisionNotFound`], [`Error::Gated`], [`Error::TokenRefused`],
+    /// [`Error::Network`], or [`Error::Unsafe`] for what is no commit.
     pub(in crate::data) fn commit(&self, hub: &HubRef) -> Result<Commit, Error> {
         #[derive(Deserialize)]
         struct Info {
@@ -127,6 +127,7 @@ impl Api<'_> {
                 repo: hub.to_string(),
                 file: file.unwrap_or_default().to_owned(),
             },
+            (None, 401) if with_token => Error::TokenRefused { repo },
             // The hub answers 401 for what does not exist, too, so as not to tell.
             (Some("RepoNotFound"), _) | (None, 401) => {
                 Error::RepositoryNotFound { repo, with_token }
@@ -178,7 +179,10 @@ impl Item {
 fn parsed<'a, T: Deserialize<'a>>(url: &str, bytes: &'a [u8]) -> Result<T, Error> {
     serde_json::from_slice(bytes).map_err(|error| Error::Network {
         url: url.split('?').next().unwrap_or(url).to_owned(),
-        reason: format!("is no answer of a hub: {error}"),
+        reason: match Signature::of(bytes) {
+            found @ Signature::Html => format!("is {found}, no answer of a hub"),
+            _ => format!("is no answer of a hub: {error}"),
+        },
         remedy: Some("look after HF_ENDPOINT, and whether the network asks for a login"),
     })
 }

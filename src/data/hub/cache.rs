@@ -1,6 +1,6 @@
 use std::{
     collections::BTreeSet,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -104,9 +104,22 @@ impl HubCache {
         locks.join("pretrained.lock")
     }
 
+    /// The Python library's lock of one blob.
+    #[cfg(feature = "net")]
+    pub(in crate::data) fn blob_lock_path(&self, repo: &RepoId, id: &ContentId) -> PathBuf {
+        let locks = self.root.join(".locks").join(repo.folder());
+        locks.join(format!("{id}.lock"))
+    }
+
     /// The blob of a content.
     pub(in crate::data) fn blob_path(&self, repo: &RepoId, id: &ContentId) -> PathBuf {
         self.repo_dir(repo).join("blobs").join(id.to_string())
+    }
+
+    /// Clears away what processes that ended early left of this program's own files; for who holds the lock.
+    #[cfg(feature = "net")]
+    pub(in crate::data) fn sweep(&self, repo: &RepoId) {
+        disk::sweep(&self.ours(repo), None);
     }
 
     /// Says that a fetch of `listing` is under way, and keeps the listing; both before the first file.
@@ -120,59 +133,113 @@ impl HubCache {
             fs::create_dir_all(dir).map_err(|source| unwritable(dir, source))?;
         }
         disk::tag_cache(&self.root);
-        disk::write_whole(&self.marker_path(repo, commit), b"")?;
-        let path = self.listing_path(repo, commit);
-        disk::write_whole(&path, listing.to_json().as_bytes())
+        let aside = self.ours(repo);
+        disk::write_whole(&self.marker_path(repo, commit), &aside, b"")?;
+        self.record(listing)
     }
 
-    /// Puts the file `path` of the listing, whose blob is there, into the snapshot.
+    /// Keeps the listing.
     ///
     /// # Errors
     /// [`Error::Write`].
-    pub(in crate::data) fn link(&self, listing: &Listing, path: &str) -> Result<Linked, Error> {
+    pub(in crate::data) fn record(&self, listing: &Listing) -> Result<(), Error> {
+        let path = self.listing_path(&listing.repo, &listing.commit);
+        disk::write_whole(
+            &path,
+            &self.ours(&listing.repo),
+            listing.to_json().as_bytes(),
+        )
+    }
+
+    /// Puts the files `paths` of the listing, which are of one content and whose blob is there, into the snapshot.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub(in crate::data) fn put(&self, listing: &Listing, paths: &[&str]) -> Result<Put, Error> {
         let (repo, commit) = (&listing.repo, &listing.commit);
-        let file = in_dir(&self.snapshot_dir(repo, commit), path);
-        let id = listing.files[path].id();
-        let blob = self.blob_path(repo, &id);
-        let write = |source| unwritable(&file, source);
+        let mut unlinked = Vec::new();
+        let mut blob = PathBuf::new();
+        for path in paths {
+            let id = listing.files[*path].id();
+            blob = self.blob_path(repo, &id);
+            let file = in_dir(&self.snapshot_dir(repo, commit), path);
+            // From the file's directory up to the repository's.
+            let up = "../".repeat(2 + path.matches('/').count());
+            if !self.link(repo, &format!("{up}blobs/{id}"), &blob, &file)? {
+                unlinked.push(file);
+            }
+        }
+        let Some((last, others)) = unlinked.split_last() else {
+            return Ok(Put::Linked);
+        };
+        for file in others {
+            disk::copy_whole(&blob, file, &self.ours(repo))?;
+        }
+        disk::move_whole(&blob, last)?;
+        Ok(Put::Moved)
+    }
+
+    /// Makes `file` a link to `blob`, which is `target` from there; `false` where links cannot be made, or not be followed.
+    fn link(&self, repo: &RepoId, target: &str, blob: &Path, file: &Path) -> Result<bool, Error> {
+        let write = |source| unwritable(file, source);
         if let Some(dir) = file.parent() {
             fs::create_dir_all(dir).map_err(write)?;
         }
-        // From the file's directory up to the repository's.
-        let up = "../".repeat(2 + path.matches('/').count());
-        let target = format!("{up}blobs/{id}");
-        match symlink(&target, &file) {
-            Ok(()) => Ok(Linked::Symlink),
-            Err(_) if file.metadata().is_ok() => Ok(Linked::Symlink),
-            // A link that leads nowhere, or what an interrupted fetch left.
-            Err(_) if file.symlink_metadata().is_ok() => {
-                fs::remove_file(&file).map_err(write)?;
-                self.link(listing, path)
-            }
-            Err(_) => {
-                disk::copy_whole(&blob, &file)?;
-                Ok(Linked::Copied)
-            }
+        if let (Ok(known), Ok(blob)) = (file.canonicalize(), blob.canonicalize())
+            && known == blob
+        {
+            return Ok(true);
         }
+        // What is there is damaged, or leads to another file or nowhere: it is replaced at once.
+        let made = disk::temporary_path(&self.ours(repo));
+        if symlink(target, &made).is_err() {
+            return Ok(false);
+        }
+        fs::rename(&made, file).map_err(write)?;
+        let leads_there = file.metadata().is_ok();
+        if !leads_there {
+            fs::remove_file(file).map_err(write)?;
+        }
+        Ok(leads_there)
     }
 
-    /// Ends what [`HubCache::begin`] began, when all its files are linked: the reference comes last.
+    /// Ends what [`HubCache::begin`] began, when all its files are there: the reference comes last.
     ///
     /// # Errors
     /// [`Error::Write`].
     pub(in crate::data) fn finish(
         &self,
-        listing: &Listing,
+        repo: &RepoId,
+        commit: &Commit,
         revisions: &[Revision],
     ) -> Result<(), Error> {
-        let (repo, commit) = (&listing.repo, &listing.commit);
-        let marker = self.marker_path(repo, commit);
-        fs::remove_file(&marker).map_err(|source| unwritable(&marker, source))?;
+        remove(&self.marker_path(repo, commit))?;
         for revision in revisions.iter().filter(|it| it.commit().is_none()) {
             let path = self.ref_path(repo, revision);
-            disk::write_whole(&path, commit.as_str().as_bytes())?;
+            // The Python library takes every file among the references for one.
+            disk::write_whole(&path, &self.ours(repo), commit.as_str().as_bytes())?;
         }
         Ok(())
+    }
+
+    /// Whether `hub` leads to `commit` here, and no fetch of that was begun and not ended.
+    #[cfg(feature = "net")]
+    pub(in crate::data) fn is_finished(&self, commit: &Commit, hub: &HubRef) -> bool {
+        !self.marker_path(&hub.repo, commit).exists() && self.commit(hub).as_ref() == Some(commit)
+    }
+
+    /// Removes this program's record of a listing that has turned out wrong, so that the hub is asked again.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    #[cfg(feature = "net")]
+    pub(in crate::data) fn forget(&self, listing: &Listing) -> Result<(), Error> {
+        remove(&self.listing_path(&listing.repo, &listing.commit))
+    }
+
+    /// What only this program keeps of `repo`; files on their way into the other directories begin there.
+    fn ours(&self, repo: &RepoId) -> PathBuf {
+        self.repo_dir(repo).join(OURS)
     }
 
     fn snapshot_dir(&self, repo: &RepoId, commit: &Commit) -> PathBuf {
@@ -184,24 +251,22 @@ impl HubCache {
     }
 
     pub(in crate::data) fn listing_path(&self, repo: &RepoId, commit: &Commit) -> PathBuf {
-        self.repo_dir(repo)
-            .join(OURS)
-            .join(format!("{commit}.json"))
+        self.ours(repo).join(format!("{commit}.json"))
     }
 
     fn marker_path(&self, repo: &RepoId, commit: &Commit) -> PathBuf {
         let name = format!("{commit}.in-progress");
-        self.repo_dir(repo).join(OURS).join(name)
+        self.ours(repo).join(name)
     }
 }
 
-/// How a file came into its snapshot.
+/// How files came into their snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::data) enum Linked {
-    /// As a link to its blob.
-    Symlink,
-    /// As a copy, for this file system has no links; the blob is not needed any more.
-    Copied,
+pub(in crate::data) enum Put {
+    /// As links to their blob.
+    Linked,
+    /// Themselves, for this file system has no links; there is no blob any more.
+    Moved,
 }
 
 /// The files of a repository at a commit.
@@ -243,6 +308,14 @@ impl Snapshot {
 fn in_dir(dir: &Path, path: &str) -> PathBuf {
     path.split('/')
         .fold(dir.to_owned(), |dir, part| dir.join(part))
+}
+
+/// Removes a file that need not be there.
+fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(unwritable(path, source)),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(unix)]

@@ -37,6 +37,14 @@ impl Entry {
         self.lfs_sha256
             .map_or(ContentId::GitBlob(self.blob_id), ContentId::Sha256)
     }
+
+    /// What git calls the content, when git holds it itself.
+    pub fn git_blob(&self) -> Option<GitBlob> {
+        match self.id() {
+            ContentId::GitBlob(id) => Some(id),
+            ContentId::Sha256(_) => None,
+        }
+    }
 }
 
 /// The record of a listing on disk: the form of huggingface_hub `_tree_cache.py`.

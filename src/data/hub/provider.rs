@@ -40,13 +40,20 @@ impl Hub {
     ///
     /// # Errors
     /// [`Error::NotCached`] when the network may not be asked; else what the hub answers: [`Error::RepositoryNotFound`],
-    /// [`Error::RevisionNotFound`], [`Error::Gated`], [`Error::Unsafe`], [`Error::Network`].
+    /// [`Error::RevisionNotFound`], [`Error::Gated`], [`Error::TokenRefused`], [`Error::Unsafe`], [`Error::Network`].
     pub fn resolve(&self, hub: &HubRef) -> Result<Listing, Error> {
         if let Some(why) = self.network.offline() {
             return Err(not_here(hub, why));
         }
         let commit = self.ask_commit(hub)?;
         self.listing(&hub.repo, &commit)
+    }
+
+    /// What `repo` holds at `commit`, if that was asked in this run.
+    #[cfg(feature = "net")]
+    pub(in crate::data) fn asked(&self, repo: &RepoId, commit: &Commit) -> Option<Listing> {
+        let listings = self.listings.lock().unwrap_or_else(PoisonError::into_inner);
+        listings.get(&(repo.clone(), commit.clone())).cloned()
     }
 
     /// What `repo` holds at `commit`: as it was asked in this run, or written down, or else asked now.
@@ -132,7 +139,7 @@ fn not_here(hub: &HubRef, offline: &'static str) -> Error {
 /// The provider of the hub's repositories, `hf`: `hf:org/repo`, or `hf:org/repo@revision`.
 ///
 /// It answers no bare name, so that a misspelt one never becomes a request. A repository that is in the cache is
-/// answered from there, without a request, however its branch has moved on.
+/// answered from there, however its branch has moved on; without a request, once there is a listing of it.
 pub struct HubProvider {
     hub: Arc<Hub>,
     choice: Choice,
@@ -163,13 +170,7 @@ impl HubProvider {
     /// A snapshot that another program made says what it has, and its index what it should have.
     fn snapshot_row(&self, hub: &HubRef, snapshot: &Snapshot) -> Result<Row, Error> {
         let mut paths = snapshot.paths();
-        let top: Vec<_> = paths.iter().map(String::as_str).collect();
-        if let Weights::File(index) = Weights::among(&top)
-            && let Some(index) = snapshot.file(index)
-            && let Some(shards) = shards_of(&index)
-        {
-            paths.extend(shards);
-        }
+        paths.extend(weights(snapshot));
         paths.sort();
         paths.dedup();
         let files = paths.into_iter().map(|path| (path, None, None));
@@ -197,10 +198,18 @@ impl Provider for HubProvider {
             None => self.hub.resolve(&hub)?,
             Some(snapshot) => match snapshot.listing.clone() {
                 Some(listing) => listing,
-                None if has_weights(&snapshot) && !snapshot.unfinished => {
+                // Another program made it, perhaps with no more than it needed.
+                None if !is_offline => match self.hub.listing(&hub.repo, &snapshot.commit) {
+                    Ok(listing) => listing,
+                    Err(_) if looks_whole(&snapshot) => {
+                        return self.snapshot_row(&hub, &snapshot).map(Some);
+                    }
+                    Err(error) => return Err(error),
+                },
+                None if !snapshot.unfinished && !weights(&snapshot).is_empty() => {
                     return self.snapshot_row(&hub, &snapshot).map(Some);
                 }
-                // Another program began it, and only the hub knows what is missing.
+                // Perhaps no more than a configuration that somebody looked at; only the hub knows what is missing.
                 None => self.hub.resolve(&hub)?,
             },
         };
@@ -216,13 +225,25 @@ impl Provider for HubProvider {
     }
 }
 
-/// Whether weights are there, or an index that says where all of them are.
-fn has_weights(snapshot: &Snapshot) -> bool {
+/// The weights that the snapshot has, and the shards that their index says it should have.
+fn weights(snapshot: &Snapshot) -> Vec<String> {
     let paths = snapshot.paths();
-    let whole = paths.iter().filter(|path| snapshot.file(path).is_some());
-    let whole: Vec<_> = whole.map(String::as_str).collect();
-    whole.iter().any(|path| path.ends_with(".gguf"))
-        || matches!(Weights::among(&whole), Weights::File(_))
+    let names: Vec<_> = paths.iter().map(String::as_str).collect();
+    if let Weights::File(file) = Weights::among(&names) {
+        let shards = snapshot.file(file).and_then(|index| shards_of(&index));
+        let shards = shards.into_iter().flatten();
+        return shards.chain([file.to_owned()]).collect();
+    }
+    let is_gguf = |path: &String| path.ends_with(".gguf");
+    paths.into_iter().filter(is_gguf).collect()
+}
+
+/// Whether the snapshot has weights, and all of them, as far as it says itself.
+fn looks_whole(snapshot: &Snapshot) -> bool {
+    let weights = weights(snapshot);
+    !snapshot.unfinished
+        && !weights.is_empty()
+        && weights.iter().all(|path| snapshot.file(path).is_some())
 }
 
 /// A repository as a row: `files` are paths with digests and lengths, as far as they are known.

@@ -59,7 +59,8 @@ impl Choice {
     /// The paths of `listing` that are wanted, in order.
     ///
     /// # Errors
-    /// [`Error::OnlyPickle`] when the weights are there only as pickles and those are not allowed.
+    /// [`Error::OnlyPickle`] when the weights are there only as pickles and those are not allowed;
+    /// [`Error::EntryNotFound`] when nothing matches.
     pub(in crate::data) fn of<'a>(
         &self,
         model: &str,
@@ -68,10 +69,18 @@ impl Choice {
         let paths = listing.files.keys().map(String::as_str);
         let kept = |path: &&str| !any(&self.exclude, path);
         if !self.include.is_empty() {
-            return Ok(paths
+            let chosen: Vec<_> = paths
                 .filter(|path| any(&self.include, path))
                 .filter(kept)
-                .collect());
+                .collect();
+            if chosen.is_empty() {
+                let patterns: Vec<_> = self.include.iter().map(Pattern::as_str).collect();
+                return Err(Error::EntryNotFound {
+                    repo: listing.repo.to_string(),
+                    file: patterns.join("` or `"),
+                });
+            }
+            return Ok(chosen);
         }
         let all: Vec<_> = paths.collect();
         let weights = self.weights(model, &all)?;
@@ -279,13 +288,12 @@ mod tests {
             "config.json",
             "onnx/model.onnx",
         ];
-        let cases: [(&[&str], &[&str], &[&str]); 6] = [
+        let cases: [(&[&str], &[&str], &[&str]); 5] = [
             (&["*.json"], &[], &["1_Pooling/config.json", "config.json"]),
             (&["onnx/"], &[], &["onnx/model.onnx"]),
             (&["**/config.json"], &[], &["1_Pooling/config.json"]),
             (&["[cR]*"], &["*.md"], &["config.json"]),
             (&["*"], &["*/*"], &["README.md", "config.json"]),
-            (&["CONFIG.json"], &[], &[]),
         ];
         let owned = |texts: &[&str]| {
             texts
@@ -297,6 +305,9 @@ mod tests {
             let choice = Choice::new(&owned(include), &owned(exclude)).unwrap();
             assert_eq!(chosen(&choice, &paths), expected, "{include:?} {exclude:?}");
         }
+        let other_case = Choice::new(&owned(&["CONFIG.json"]), &[]).unwrap();
+        let error = other_case.of("hf:org/repo", &listing(&paths)).unwrap_err();
+        assert_eq!(error.to_string(), "`org/repo` has no file `CONFIG.json`");
         assert!(Choice::new(&["[".to_owned()], &[]).is_err());
     }
 }

@@ -2,6 +2,9 @@ use std::time::Duration;
 
 use crate::data::Error;
 
+/// The longest that a server's wish to be left alone is granted; who wants more is not asked again.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Why a request has no answer that can be used.
 #[derive(Debug)]
 pub(in crate::data) enum Failure {
@@ -22,13 +25,27 @@ pub(in crate::data) enum Failure {
     Body(std::io::Error),
     /// It was sent round and round, or nowhere.
     Redirect(&'static str),
+    /// It was sent elsewhere, and failed there.
+    Elsewhere {
+        /// Scheme and host of that place.
+        origin: String,
+        /// What happened there.
+        failure: Box<Failure>,
+    },
 }
 
 impl Failure {
     /// Whether another attempt may have more luck.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            Self::Status { status, .. } => matches!(status, 408 | 429 | 500..=599),
+            Self::Status {
+                status,
+                retry_after,
+                ..
+            } => {
+                let is_soon = retry_after.is_none_or(|wait| wait <= PATIENCE);
+                matches!(status, 408 | 429 | 500..=599) && is_soon
+            }
             Self::Transport(error) => {
                 !matches!(
                     error,
@@ -42,6 +59,7 @@ impl Failure {
             }
             Self::Body(_) => true,
             Self::Redirect(_) => false,
+            Self::Elsewhere { failure, .. } => failure.may_pass(),
         }
     }
 
@@ -49,6 +67,7 @@ impl Failure {
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
+            Self::Elsewhere { failure, .. } => failure.retry_after(),
             _ => None,
         }
     }
@@ -57,16 +76,28 @@ impl Failure {
     pub(super) fn reason(&self) -> String {
         match self {
             Self::Status {
-                status, message, ..
-            } => match message {
-                Some(message) => format!("answered {status}: {message}"),
-                None => format!("answered {status}"),
-            },
-            Self::Transport(ureq::Error::HostNotFound) => "the host is not known".to_owned(),
-            Self::Transport(ureq::Error::Timeout(_)) => "no answer in time".to_owned(),
-            Self::Transport(error) => error.to_string(),
-            Self::Body(error) => format!("the answer broke off: {error}"),
+                status,
+                message,
+                retry_after,
+                ..
+            } => {
+                let why = message.iter().map(|message| format!(": {message}"));
+                let wait = retry_after.filter(|&wait| wait > PATIENCE);
+                let wait =
+                    wait.map(|it| format!(", and is not to be asked for {} s", it.as_secs()));
+                let more: String = why.chain(wait).collect();
+                format!("answered {status}{more}")
+            }
+            Self::Transport(error) => transport_reason(error),
+            Self::Body(error) => {
+                let cause = error.get_ref().and_then(|it| it.downcast_ref());
+                let reason = cause.map_or_else(|| error.to_string(), transport_reason);
+                format!("the answer broke off: {reason}")
+            }
             Self::Redirect(reason) => (*reason).to_owned(),
+            Self::Elsewhere { origin, failure } => {
+                format!("redirects to {origin}: {}", failure.reason())
+            }
         }
     }
 
@@ -93,8 +124,27 @@ impl Failure {
             Self::Status {
                 status: 500..=599, ..
             } => Some("try again later"),
+            Self::Elsewhere { failure, .. } => failure.remedy(),
             _ => None,
         }
+    }
+}
+
+/// What happened to a connection, in a few words.
+fn transport_reason(error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::HostNotFound => "the host is not known".to_owned(),
+        ureq::Error::Timeout(_) => "no answer in time".to_owned(),
+        ureq::Error::InvalidProxyUrl => "its proxy is not an address".to_owned(),
+        ureq::Error::Io(error) => {
+            let reason = error.to_string();
+            // The standard library has no kind for it.
+            match reason.strip_prefix("failed to lookup address information") {
+                Some(_) => "the host is not known".to_owned(),
+                None => reason,
+            }
+        }
+        error => error.to_string(),
     }
 }
 
@@ -114,7 +164,7 @@ fn is_of_tls(error: &ureq::Error) -> bool {
 }
 
 /// `url` without its query, which may be signed, and without a name and password before the host.
-pub(super) fn without_query(url: &str) -> String {
+pub(in crate::data) fn without_query(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or(url);
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
@@ -147,6 +197,15 @@ mod tests {
         }
         for code in [400, 401, 403, 404, 410, 416] {
             assert!(!status(code).may_pass(), "{code}");
+        }
+        for (wait, may_pass) in [(1, true), (60, true), (61, false)] {
+            let failure = Failure::Status {
+                status: 503,
+                code: None,
+                message: None,
+                retry_after: Some(Duration::from_secs(wait)),
+            };
+            assert_eq!(failure.may_pass(), may_pass, "{wait} s");
         }
         assert!(Failure::Transport(ureq::Error::HostNotFound).may_pass());
         assert!(!Failure::Transport(ureq::Error::Tls("unknown issuer")).may_pass());

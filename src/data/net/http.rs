@@ -11,16 +11,13 @@ use ureq::{
     tls::{Certificate, RootCerts, TlsConfig},
 };
 
-use super::{Settings, Token, failure::Failure};
+use super::{Proxies, Settings, Token, failure::Failure};
 
 /// Redirects followed for one request.
 const REDIRECTS: usize = 10;
 
 /// The wait before the second attempt; each further one waits twice as long.
 const BACKOFF: Duration = Duration::from_millis(300);
-
-/// The longest that a server's wish to be left alone is granted.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The longest document that is read into memory, in bytes; listings of the largest repositories are a tenth of it.
 const DOCUMENT_BYTES: u64 = 64 << 20;
@@ -31,6 +28,7 @@ const INPUT_BYTES: usize = 1 << 20;
 /// Requests, over connections that are kept for the next one.
 pub(in crate::data) struct Http {
     agent: OnceLock<Agent>,
+    proxies: Proxies,
     connect_timeout: Duration,
     read_timeout: Duration,
     retries: u32,
@@ -75,6 +73,7 @@ impl Http {
     pub(in crate::data) fn new(settings: &Settings) -> Self {
         Self {
             agent: OnceLock::new(),
+            proxies: settings.proxies.clone(),
             connect_timeout: settings.connect_timeout,
             read_timeout: settings.read_timeout,
             retries: settings.retries,
@@ -87,7 +86,7 @@ impl Http {
             let tls = TlsConfig::builder().root_certs(root_certs()).build();
             Agent::config_builder()
                 .tls_config(tls)
-                .proxy(Proxy::try_from_env())
+                .proxy(None)
                 .user_agent(concat!("pretrained/", env!("CARGO_PKG_VERSION")))
                 .http_status_as_error(false)
                 .max_redirects(0)
@@ -138,7 +137,7 @@ impl Http {
     /// Waits as long as the server wishes, or longer each time, and never for the same time as another process.
     pub(super) fn wait(&self, failed: u32, failure: &Failure) {
         let backoff = BACKOFF * 2_u32.saturating_pow(failed.min(8));
-        let wait = failure.retry_after().unwrap_or(backoff).min(PATIENCE);
+        let wait = failure.retry_after().unwrap_or(backoff);
         thread::sleep(wait + backoff.mul_f64(fastrand::f64() / 2.0));
     }
 
@@ -147,43 +146,72 @@ impl Http {
         let first = parse(ask.url)?;
         let mut uri = first.clone();
         for _ in 0..=REDIRECTS {
-            let mut request = self.agent().get(uri.clone());
-            if let Some(token) = ask.token.filter(|_| same_origin(&uri, &first)) {
-                request =
-                    request.header(header::AUTHORIZATION, format!("Bearer {}", token.secret()));
-            }
-            if ask.from > 0 {
-                request = request.header(header::RANGE, format!("bytes={}-", ask.from));
-            }
-            let response = request.call().map_err(Failure::Transport)?;
-            let (head, body) = response.into_parts();
-            let status = head.status.as_u16();
-            let header = |name: &str| head.headers.get(name)?.to_str().ok();
-            match status {
-                200..=299 => {
-                    return Ok(Answer {
-                        status,
-                        headers: head.headers,
-                        body: Box::new(body.into_reader()),
-                    });
-                }
-                301 | 302 | 303 | 307 | 308 => {
-                    let location = header("location")
-                        .ok_or(Failure::Redirect("redirects without saying where to"))?;
-                    uri = redirected(&uri, location)?;
-                }
-                _ => {
-                    return Err(Failure::Status {
-                        status,
-                        code: header("x-error-code").map(str::to_owned),
-                        message: header("x-error-message").map(str::to_owned),
-                        retry_after: header("retry-after").and_then(retry_after),
+            let ask = Ask {
+                token: ask.token.filter(|_| same_origin(&uri, &first)),
+                ..ask
+            };
+            match self.get_once(&uri, ask) {
+                Ok(Reply::Answer(answer)) => return Ok(answer),
+                Ok(Reply::Redirect(to)) => uri = to,
+                Err(failure) if same_origin(&uri, &first) => return Err(failure),
+                Err(failure) => {
+                    return Err(Failure::Elsewhere {
+                        origin: origin(&uri),
+                        failure: Box::new(failure),
                     });
                 }
             }
         }
         Err(Failure::Redirect("redirects without end"))
     }
+
+    /// One request to `uri`, which is the address of `ask` or where that one leads.
+    fn get_once(&self, uri: &Uri, ask: Ask<'_>) -> Result<Reply, Failure> {
+        let proxy = self.proxy(uri).map_err(Failure::Transport)?;
+        let mut request = self.agent().get(uri).config().proxy(proxy).build();
+        if let Some(token) = ask.token {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {}", token.secret()));
+        }
+        if ask.from > 0 {
+            request = request.header(header::RANGE, format!("bytes={}-", ask.from));
+        }
+        let response = request.call().map_err(Failure::Transport)?;
+        let (head, body) = response.into_parts();
+        let status = head.status.as_u16();
+        let header = |name: &str| head.headers.get(name)?.to_str().ok();
+        match status {
+            200..=299 => Ok(Reply::Answer(Answer {
+                status,
+                headers: head.headers,
+                body: Box::new(body.into_reader()),
+            })),
+            301 | 302 | 303 | 307 | 308 => {
+                let location = header("location")
+                    .ok_or(Failure::Redirect("redirects without saying where to"))?;
+                redirected(uri, location).map(Reply::Redirect)
+            }
+            _ => Err(Failure::Status {
+                status,
+                code: header("x-error-code").map(str::to_owned),
+                message: header("x-error-message").map(str::to_owned),
+                retry_after: header("retry-after").and_then(retry_after),
+            }),
+        }
+    }
+
+    /// The proxy that stands between here and `uri`.
+    fn proxy(&self, uri: &Uri) -> Result<Option<Proxy>, ureq::Error> {
+        let is_https = uri.scheme_str() == Some("https");
+        let host = uri.host().unwrap_or_default();
+        let proxy = self.proxies.of(is_https, host, port(uri));
+        proxy.map(Proxy::new).transpose()
+    }
+}
+
+/// What one request led to.
+enum Reply {
+    Answer(Answer),
+    Redirect(Uri),
 }
 
 /// A document that was asked for.
@@ -206,23 +234,33 @@ fn parse(url: &str) -> Result<Uri, Failure> {
 
 /// Whether both are served by the same program: a secret for one is none of another's business.
 pub(super) fn same_origin(a: &Uri, b: &Uri) -> bool {
-    let port = |uri: &Uri| {
-        uri.port_u16()
-            .unwrap_or(if uri.scheme_str() == Some("https") {
-                443
-            } else {
-                80
-            })
-    };
     a.scheme() == b.scheme()
         && port(a) == port(b)
         && a.host().map(str::to_ascii_lowercase) == b.host().map(str::to_ascii_lowercase)
 }
 
+fn port(uri: &Uri) -> u16 {
+    let usual = if uri.scheme_str() == Some("https") {
+        443
+    } else {
+        80
+    };
+    uri.port_u16().unwrap_or(usual)
+}
+
+/// Scheme and host, for people.
+fn origin(uri: &Uri) -> String {
+    let scheme = uri.scheme_str().unwrap_or_default();
+    let host = uri.host().unwrap_or_default();
+    let port = uri.port().map(|port| format!(":{port}"));
+    format!("{scheme}://{host}{}", port.unwrap_or_default())
+}
+
 /// Where `location`, an address or the path of one, leads from `uri`.
 fn redirected(uri: &Uri, location: &str) -> Result<Uri, Failure> {
-    if location.contains("://") {
-        let to = parse(location)?;
+    let before_path = location.split(['/', '?', '#']).next().unwrap_or_default();
+    if before_path.ends_with(':') {
+        let to = parse(location).map_err(|_| Failure::Redirect("redirects to no web address"))?;
         if uri.scheme_str() == Some("https") && to.scheme_str() == Some("http") {
             return Err(Failure::Redirect("redirects from https to http"));
         }
@@ -313,6 +351,7 @@ mod tests {
             ("/x?y", "https://h:8/x?y"),
             ("x", "https://h:8/a/x"),
             ("//cdn/x", "https://cdn/x"),
+            ("/login?next=http://h/", "https://h:8/login?next=http://h/"),
         ];
         for (location, expected) in cases {
             assert_eq!(redirected(&from, location).unwrap(), uri(expected));

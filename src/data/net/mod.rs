@@ -10,16 +10,19 @@ mod failure;
 mod http;
 #[cfg(feature = "net")]
 mod partial;
+mod proxies;
 mod settings;
 #[cfg(feature = "net")]
 mod transfer;
 
+pub use proxies::Proxies;
 pub use settings::{Settings, Token, address};
 
 #[cfg(feature = "net")]
 pub(super) use self::{
-    failure::Failure,
+    failure::{Failure, without_query},
     http::{Ask, Document, Http},
+    partial::bytes_left,
     transfer::{Received, Refusal, Target, Want, download},
 };
 

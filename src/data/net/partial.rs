@@ -16,28 +16,53 @@ use crate::data::{
 /// ```
 ///
 /// What a process leaves when it ends early is taken over by the next one: renaming it to a name of its own is the
-/// claim, which only one of several can make.
+/// claim, which only one of several can make. A live process must not lose its file so, which is why only the holder of
+/// a lock takes over.
 pub(super) struct Partial {
     path: PathBuf,
     file: File,
     hashing: Hashing,
     git_blob_of: Option<u64>,
     len: u64,
+    sound: u64,
+}
+
+/// What becomes of what earlier processes left on the way to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// The longest is gone on with, the others are removed.
+    TakenOver,
+    /// All are removed: nobody could tell if the parts of two files were joined.
+    Removed,
+    /// They may belong to processes that live.
+    Alone,
 }
 
 impl Partial {
-    /// The file that is to become `target`, with what earlier processes left of it. `git_blob_of` is its length, when
-    /// git's name for it is wanted.
+    /// The file that is to become `target`. `left` says what becomes of what earlier processes left of it;
+    /// `git_blob_of` is its length, when git's name for it is wanted.
     pub(super) fn open(
         target: &Path,
         ending: &str,
+        left: Left,
         git_blob_of: Option<u64>,
     ) -> Result<Self, Error> {
         let dir = target.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(dir).map_err(|source| unwritable(dir, source))?;
         let path = own_name(target, ending);
-        if let Some(left) = largest_left(target, ending)
-            && fs::rename(&left, &path).is_ok()
+        let mut leftovers = match left {
+            Left::Alone => Vec::new(),
+            Left::TakenOver | Left::Removed => leftovers(target, ending),
+        };
+        let longest = match left {
+            Left::TakenOver => leftovers.pop(),
+            Left::Removed | Left::Alone => None,
+        };
+        for (_, leftover) in leftovers {
+            let _ = fs::remove_file(leftover);
+        }
+        if let Some((_, longest)) = longest
+            && fs::rename(longest, &path).is_ok()
         {
             return Self::resume(path, git_blob_of);
         }
@@ -55,6 +80,7 @@ impl Partial {
             hashing: Hashing::new(git_blob_of),
             git_blob_of,
             len: 0,
+            sound: 0,
         })
     }
 
@@ -76,6 +102,7 @@ impl Partial {
             hashing,
             git_blob_of,
             len,
+            sound: len,
         })
     }
 
@@ -93,8 +120,23 @@ impl Partial {
         };
         restart().map_err(|source| unwritable(&self.path, source))?;
         self.hashing = Hashing::new(self.git_blob_of);
-        self.len = 0;
+        (self.len, self.sound) = (0, 0);
         Ok(())
+    }
+
+    /// Remembers that nothing is known to be wrong with what there is.
+    pub(super) fn mark_sound(&mut self) {
+        self.sound = self.len;
+    }
+
+    /// Ends early. The bytes stay for another attempt: those from before the last answer when that was `wrong`, else all.
+    pub(super) fn break_off(self, wrong: bool) {
+        let kept = if wrong { self.sound } else { self.len };
+        // What cannot be cut or removed is never trusted either.
+        let _ = match kept {
+            0 => fs::remove_file(&self.path),
+            kept => self.file.set_len(kept),
+        };
     }
 
     /// Where bytes are written, and where they are hashed: two things that may be done at the same time.
@@ -170,8 +212,13 @@ fn own_name(target: &Path, ending: &str) -> PathBuf {
     target.with_file_name(name)
 }
 
-/// The largest of the files that processes left on the way to `target`; the others are removed.
-fn largest_left(target: &Path, ending: &str) -> Option<PathBuf> {
+/// Bytes of the longest file that a process left on the way to `target`.
+pub(in crate::data) fn bytes_left(target: &Path, ending: &str) -> u64 {
+    leftovers(target, ending).pop().map_or(0, |(len, _)| len)
+}
+
+/// The files that processes left on the way to `target`, the longest last.
+fn leftovers(target: &Path, ending: &str) -> Vec<(u64, PathBuf)> {
     let prefix = file_name(target);
     let is_left = |name: &OsStr| {
         let rest = name
@@ -183,18 +230,17 @@ fn largest_left(target: &Path, ending: &str) -> Option<PathBuf> {
             .and_then(|rest| rest.strip_suffix(b"."));
         random.is_some_and(|random| random.len() == 8 && !random.contains(&b'.'))
     };
-    let mut left: Vec<_> = fs::read_dir(target.parent()?)
-        .ok()?
+    let entries = target.parent().map(fs::read_dir);
+    let mut left: Vec<_> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
         .flatten()
         .filter(|entry| is_left(&entry.file_name()))
         .map(|entry| (entry.metadata().map_or(0, |it| it.len()), entry.path()))
         .collect();
     left.sort();
-    let (_, largest) = left.pop()?;
-    for (_, path) in left {
-        let _ = fs::remove_file(path);
-    }
-    Some(largest)
+    left
 }
 
 fn file_name(target: &Path) -> OsString {
@@ -215,13 +261,18 @@ mod tests {
     fn what_an_earlier_process_left_is_taken_over_with_its_digest() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("a/m.bin");
-        let mut first = Partial::open(&target, "partial", Some(6)).unwrap();
+        let open = |left| Partial::open(&target, "partial", left, Some(6)).unwrap();
+        let mut first = open(Left::TakenOver);
         write(&mut first, b"abc");
         drop(first);
         std::fs::write(dir.path().join("a/m.bin.00000000.partial"), b"a").unwrap();
         std::fs::write(dir.path().join("a/m.bin.other"), b"abcdef").unwrap();
 
-        let mut second = Partial::open(&target, "partial", Some(6)).unwrap();
+        assert_eq!(bytes_left(&target, "partial"), 3);
+        let other = open(Left::Alone);
+        assert_eq!(other.len(), 0);
+        other.break_off(false);
+        let mut second = open(Left::TakenOver);
         assert_eq!(second.len(), 3);
         write(&mut second, b"def");
         let whole = second.finish().unwrap();
@@ -235,10 +286,30 @@ mod tests {
     }
 
     #[test]
+    fn only_sound_bytes_are_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("m");
+        let mut left = Left::TakenOver;
+        for (wrong, kept) in [(false, 6), (true, 6), (true, 6)] {
+            let mut partial = Partial::open(&target, "partial", left, None).unwrap();
+            partial.mark_sound();
+            write(&mut partial, b"abcdef");
+            partial.break_off(wrong);
+            assert_eq!(bytes_left(&target, "partial"), kept);
+        }
+        left = Left::Removed;
+        let mut partial = Partial::open(&target, "partial", left, None).unwrap();
+        assert_eq!(partial.len(), 0);
+        write(&mut partial, b"wrong");
+        partial.break_off(true);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
     fn restart_forgets_bytes_and_digest() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("m");
-        let mut partial = Partial::open(&target, "partial", None).unwrap();
+        let mut partial = Partial::open(&target, "partial", Left::TakenOver, None).unwrap();
         write(&mut partial, b"wrong");
         partial.restart().unwrap();
         write(&mut partial, b"abc");

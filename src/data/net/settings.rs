@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use super::Proxies;
 use crate::data::roots::expand;
 
 /// The hub, where nothing else is said.
@@ -20,6 +21,8 @@ pub struct Settings {
     /// Where pinned files are looked for before the places that their tables name: addresses of directories that have
     /// the pinned cache's own layout.
     pub mirrors: Vec<String>,
+    /// Who stands between here and the network.
+    pub proxies: Proxies,
     /// Why nothing may be asked of the network; `None` when it may.
     pub offline: Option<&'static str>,
     /// Files downloaded at once.
@@ -40,7 +43,8 @@ impl Settings {
     /// The variables are those of the Python libraries (huggingface_hub `constants.py`): `HF_ENDPOINT`; `HF_TOKEN`, the
     /// file that `HF_TOKEN_PATH` names, or `$HF_HOME/token`, unless `HF_HUB_DISABLE_IMPLICIT_TOKEN` is true;
     /// `HF_HUB_OFFLINE` and `TRANSFORMERS_OFFLINE`, and our own `PRETRAINED_OFFLINE`; `HF_HUB_ETAG_TIMEOUT` and
-    /// `HF_HUB_DOWNLOAD_TIMEOUT` in seconds. `PRETRAINED_MIRROR` names mirrors, separated by commas.
+    /// `HF_HUB_DOWNLOAD_TIMEOUT` in seconds; and those of [`Proxies::from_vars`]. `PRETRAINED_MIRROR` names mirrors,
+    /// separated by commas.
     pub fn from_vars(var: impl Fn(&str) -> Option<OsString>, home: Option<&Path>) -> Self {
         let set = |name: &str| var(name).filter(|value| !value.is_empty());
         let text = |name: &str| set(name)?.into_string().ok();
@@ -74,6 +78,7 @@ impl Settings {
                 .filter(|it| !it.is_empty())
                 .map(address)
                 .collect(),
+            proxies: Proxies::from_vars(text),
             offline: offline
                 .iter()
                 .find(|(name, _)| is_true(name))

@@ -8,7 +8,7 @@ use std::{
 use super::{
     failure::{Failure, without_query},
     http::{Answer, Ask, Http},
-    partial::{Partial, Whole},
+    partial::{Left, Partial, Whole},
 };
 use crate::data::{
     ContentId, Error, Observer, Sha256, Signature, digest::Hashing, signature::PREFIX_BYTES,
@@ -36,6 +36,8 @@ pub(in crate::data) struct Target<'a> {
     pub(in crate::data) staging: &'a Path,
     /// And ends with this.
     pub(in crate::data) ending: &'static str,
+    /// Whether a lock keeps other processes out, so that nobody is at work on what is on its way.
+    pub(in crate::data) alone: bool,
     /// The final name of a file with that digest; nothing is there before all of it is, and is right.
     pub(in crate::data) place: &'a dyn Fn(Sha256) -> PathBuf,
 }
@@ -90,7 +92,13 @@ pub(in crate::data) fn download(
         Some(ContentId::GitBlob(_)) => want.size,
         _ => None,
     };
-    let mut partial = Partial::open(target.staging, target.ending, git_blob_of)?;
+    let left = match want.id {
+        _ if !target.alone => Left::Alone,
+        Some(_) => Left::TakenOver,
+        None => Left::Removed,
+    };
+    let open = || Partial::open(target.staging, target.ending, left, git_blob_of);
+    let mut partial = open()?;
     observer.advance(id, signed(partial.len()));
     let mut resumed = partial.len() > 0;
     let mut failed = 0;
@@ -109,7 +117,14 @@ pub(in crate::data) fn download(
                 resumed |= partial.len() > 0;
                 continue;
             }
-            Err(refusal) => return Err(refusal),
+            Err(refusal) => {
+                observer.advance(id, -signed(partial.len()));
+                if want.id.is_none() {
+                    partial.restart()?;
+                }
+                partial.break_off(matches!(refusal, Refusal::Corrupt(_)));
+                return Err(refusal);
+            }
         }
         let size = partial.len();
         let whole = partial.finish()?;
@@ -125,7 +140,7 @@ pub(in crate::data) fn download(
         }
         // Perhaps only what was there already is wrong.
         resumed = false;
-        partial = Partial::open(target.staging, target.ending, git_blob_of)?;
+        partial = open()?;
     }
 }
 
@@ -142,7 +157,8 @@ fn attempt(
         observer.advance(id, -signed(partial.len()));
         partial.restart()
     };
-    if want.size.is_some_and(|size| partial.len() > size) {
+    // Without a digest nobody could tell if the file has changed since the last attempt.
+    if want.id.is_none() || want.size.is_some_and(|size| partial.len() > size) {
         restart(partial)?;
     }
     if want.size == Some(partial.len()) {
@@ -162,6 +178,7 @@ fn attempt(
         }
         Err(failure) => return Err(Refusal::Failure(failure)),
     };
+    partial.mark_sound();
     let announced = answer
         .header("content-length")
         .and_then(|it| it.parse::<u64>().ok());
@@ -169,9 +186,13 @@ fn attempt(
     if let (Some(size), Some(announced)) = (want.size, announced)
         && size != announced
     {
-        return Err(Refusal::Corrupt(format!(
-            "has {announced} bytes, not {size}"
-        )));
+        let mut head = Vec::new();
+        if partial.len() == 0 {
+            // A page that breaks off is one all the same.
+            let _ = answer.body.take(PREFIX_BYTES as u64).read_to_end(&mut head);
+        }
+        let length = || format!("has {announced} bytes, not {size}");
+        return Err(Refusal::Corrupt(stand_in(&head).unwrap_or_else(length)));
     }
     receive(answer.body, partial, want.size, &|bytes| {
         observer.advance(id, signed(bytes as u64));
@@ -213,7 +234,13 @@ fn receive(
             let read = fill(&mut body, &mut block);
             len += block.len() as u64;
             if len > limit {
-                return Err(Refusal::Corrupt(format!("has more than {limit} bytes")));
+                let head = if len == block.len() as u64 {
+                    &*block
+                } else {
+                    &[]
+                };
+                let length = || format!("has more than {limit} bytes");
+                return Err(Refusal::Corrupt(stand_in(head).unwrap_or_else(length)));
             }
             let is_last = block.is_empty();
             if !is_last {
@@ -251,29 +278,38 @@ fn reason_against(want: Want, size: u64, whole: &Whole) -> Option<String> {
     if let Some(expected) = want.size.filter(|&expected| expected != size) {
         return Some(format!("has {size} bytes, not {expected}"));
     }
-    let (expected, found) = match want.id? {
-        ContentId::Sha256(expected) if expected != whole.sha256 => {
+    let (expected, found) = match want.id {
+        // What stands in for a file would otherwise be pinned as it.
+        None => return stand_in(&head(whole.path())),
+        Some(ContentId::Sha256(expected)) if expected != whole.sha256 => {
             (expected.to_string(), whole.sha256.to_string())
         }
-        ContentId::GitBlob(expected) if Some(expected) != whole.git_blob => {
+        Some(ContentId::GitBlob(expected)) if Some(expected) != whole.git_blob => {
             let found = whole.git_blob.map(|id| id.to_string());
             (expected.to_string(), found.unwrap_or_default())
         }
-        _ => return None,
+        Some(_) => return None,
     };
-    match signature(whole.path()) {
-        found @ (Signature::Html | Signature::LfsPointer | Signature::Empty) => {
+    let digest = || format!("has the digest {found}, not {expected}");
+    Some(stand_in(&head(whole.path())).unwrap_or_else(digest))
+}
+
+/// What came in place of a file that begins with `head`, if that can be told.
+fn stand_in(head: &[u8]) -> Option<String> {
+    match Signature::of(head) {
+        found @ (Signature::Html | Signature::LfsPointer) => {
             Some(format!("is {found}, not the file"))
         }
-        _ => Some(format!("has the digest {found}, not {expected}")),
+        _ => None,
     }
 }
 
-fn signature(path: &Path) -> Signature {
+/// The beginning of the file at `path`; nothing when it cannot be read.
+fn head(path: &Path) -> Vec<u8> {
     let mut head = Vec::with_capacity(PREFIX_BYTES);
     let file = std::fs::File::open(path);
     let read = file.and_then(|file| file.take(PREFIX_BYTES as u64).read_to_end(&mut head));
-    read.map_or(Signature::Unknown, |_| Signature::of(&head))
+    read.map_or_else(|_| Vec::new(), |_| head)
 }
 
 fn signed(bytes: u64) -> i64 {

@@ -177,10 +177,11 @@ impl Store {
         let mut files: Vec<(Resource, Option<Result<LocalFile, Error>>)> = Vec::new();
         for resource in self.pinned_resources(found) {
             let mut search = Search::default();
-            let mut here = search.run(self, &found.kit, &resource)?.map(Ok);
-            if self.options.force && self.origin(&resource).is_some() {
-                here = None;
-            }
+            let mut here = match self.origin(&resource) {
+                // Nor does it matter that what is here is damaged.
+                Some(_) if self.options.force => None,
+                _ => search.run(self, &found.kit, &resource)?.map(Ok),
+            };
             let offline = self.network.offline();
             if here.is_none() && (offline.is_some() || self.origin(&resource).is_none()) {
                 let offline = offline.filter(|_| self.origin(&resource).is_some());

@@ -5,7 +5,8 @@ use std::{
 
 use super::Store;
 use crate::data::{
-    Content, Error, Linked, LocalFile, PassedOver, Provenance, Resource, Source, local::is_absence,
+    Content, Error, Linked, LocalFile, PassedOver, Provenance, Resource, Source, hub::Entry,
+    local::is_absence,
 };
 
 /// One look for one file, and what it saw on the way.
@@ -31,6 +32,7 @@ impl Search {
             kind: resource.kind,
             provenance,
             digest: resource.sha256,
+            git_blob: None,
             content,
         };
         let pinned = store.pinned.as_ref();
@@ -47,6 +49,7 @@ impl Search {
             return Ok(Some(found(Provenance::Cached, Content::Path(path))));
         }
         for source in &resource.sources {
+            let mut git_blob = None;
             let (provenance, path) = match source {
                 Source::Given(path) => {
                     return Ok(Some(found(Provenance::Given, Content::Path(path.clone()))));
@@ -66,7 +69,10 @@ impl Search {
                 }
                 Source::Hub(hub) => {
                     let snapshot = store.hub.cache().and_then(|cache| cache.snapshot(hub));
-                    let file = snapshot.and_then(|snapshot| snapshot.file(&resource.file));
+                    let file = snapshot.as_ref().and_then(|it| it.file(&resource.file));
+                    let listing = snapshot.and_then(|snapshot| snapshot.listing);
+                    let entry = listing.as_ref().and_then(|it| it.files.get(&resource.file));
+                    git_blob = entry.and_then(Entry::git_blob);
                     (Provenance::HfCache, file)
                 }
             };
@@ -79,7 +85,12 @@ impl Search {
                 Some(expected) if expected != size => {
                     self.pass_over(path, format!("has {size} bytes, not {expected}"));
                 }
-                _ => return Ok(Some(found(provenance, Content::Path(path)))),
+                _ => {
+                    return Ok(Some(LocalFile {
+                        git_blob,
+                        ..found(provenance, Content::Path(path))
+                    }));
+                }
             }
         }
         Ok(None)
