@@ -219,7 +219,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__asr__subcmd__whisper)
-            opts="-m -l -f -o -t -q -h --model --language --task --format --output-dir --device --threads --set --vocab --tokenizer --config --dry-run --stats --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-m -l -f -o -t -q -h --model --language --task --format --output-dir --device --threads --set --vocab --tokenizer --config --state-dict-key --lenient --dry-run --stats --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -326,6 +326,10 @@ _pretrained() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                --state-dict-key)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --stats)
@@ -1328,7 +1332,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__prefabs)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help whisper"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help whisper moonshine qwen3-asr embed lm silero resnet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -78,6 +78,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_se
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l vocab -d 'Short for `--set vocabulary=PATH`' -r -F
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l tokenizer -d 'Short for `--set tokenizer=PATH`' -r -F
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l config -d 'Short for `--set config=PATH`' -r -F
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l state-dict-key -d 'Where the tensors are in a torch archive, as `model.state_dict`, when that is not found by itself' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l stats -d 'Say at the end, on stderr, where time and memory went' -r -f -a "text\t'One line for people'
 json\t'One line of JSON'"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
@@ -91,6 +92,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_se
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l origin -d 'The hub\'s address [env: HF_ENDPOINT]' -r -f
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l mirror -d 'Where a directory of this program\'s cache is served, asked first for each pinned file; may be repeated [env: PRETRAINED_MIRROR]' -r -f
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l token-file -d 'A file that holds the token for the hub [env: HF_TOKEN, HF_TOKEN_PATH]' -r -F
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l lenient -d 'Pass over tensors that have no place in the model, which otherwise are an error'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l dry-run -d 'Say which files the model is made of, where they are and what would be fetched, and stop'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s q -l quiet -d 'Keep stderr for errors'
