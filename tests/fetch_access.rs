@@ -99,6 +99,11 @@ fn refusals_are_told_apart() {
             let machine = Machine::new(&hub);
             let ended = machine.fetch_with(&[("HF_TOKEN", case.token)], &[case.spec]);
             let ended = ended.expect(case.code);
+            let said = format!("{}{}", ended.stdout, ended.stderr);
+            assert!(
+                case.token.is_empty() || !said.contains(case.token),
+                "{said}"
+            );
             if case.code != 0 {
                 assert!(ended.error_line().contains(case.says), "{}", ended.stderr);
                 let hint = case.hint.replace("HUB", &hub.url());

@@ -6,6 +6,7 @@
 
 mod fetching;
 mod hub;
+mod model_files;
 mod program;
 
 use std::path::PathBuf;
@@ -107,6 +108,22 @@ fn what_python_has_fetched_is_used_without_a_request() {
             .fetch_with(&[("HF_ENDPOINT", &other.url())], &["hf:org/tiny"])
             .expect(0);
     }
+}
+
+#[test]
+#[ignore = "needs PRETRAINED_PYTHON, an interpreter that has huggingface_hub"]
+fn what_python_has_fetched_is_loaded() {
+    let model = model_files::safetensors(&model_files::Weights::small());
+    let repo = Repo::new("org/tiny")
+        .file("config.json", model_files::config())
+        .lfs("model.safetensors", model);
+    let hub = Hub::new().repo(repo).serve();
+    let machine = Machine::new(&hub);
+    run_python(&machine, &hub, SNAPSHOT);
+    let accepted = hub.accepted();
+    let inspected = machine.place.run(&["inspect", "hf:org/tiny"]).expect(0);
+    assert!(inspected.stdout.contains("whisper"), "{}", inspected.stdout);
+    assert_eq!(hub.accepted(), accepted);
 }
 
 #[test]

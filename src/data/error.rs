@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{GitBlob, Kind, Sha256, Signature};
+use super::{Defect, GitBlob, Kind, NotCached, Sha256, Signature};
 
 /// Why a name did not become local files.
 #[derive(Debug, thiserror::Error)]
@@ -428,169 +428,6 @@ pub(super) fn unreadable(path: &Path, source: io::Error) -> Error {
     }
 }
 
-/// A file that is in none of its places, and what would help.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "`{model}` is not on this machine: {file} is neither in the cache nor in a local place{}{}",
-    notes(passed_over),
-    offline.map(|why| format!("; not fetched, {why}")).unwrap_or_default()
-)]
-pub struct NotCached {
-    /// The spec.
-    pub model: String,
-    /// The name of the file.
-    pub file: String,
-    /// Length in bytes, where it is known.
-    pub size: Option<u64>,
-    /// Where the file may be put, in the order in which it is looked for.
-    pub places: Vec<PathBuf>,
-    /// What was there but could not be used.
-    pub passed_over: Vec<PassedOver>,
-    /// Where the file is published.
-    pub url: Option<String>,
-    /// Specs of the same model that need no file.
-    pub instead: Vec<String>,
-    /// Why it was not fetched; `None` when nobody publishes it.
-    pub offline: Option<&'static str>,
-}
-
-impl NotCached {
-    fn hint(&self) -> String {
-        let instead = match self.instead.as_slice() {
-            [] => String::new(),
-            specs => format!("use {}, which is in this binary, or ", either(specs)),
-        };
-        if self.offline.is_some() {
-            return format!(
-                "{instead}run `pretrained fetch {} --cache-dir DIR` where there is a network, and bring DIR here",
-                self.model
-            );
-        }
-        if self.places.is_empty() {
-            return instead + "name a cache directory by PRETRAINED_CACHE_DIR, or give a path";
-        }
-        let places: Vec<_> = self
-            .places
-            .iter()
-            .map(|place| place.display().to_string())
-            .collect();
-        let from = self
-            .url
-            .as_ref()
-            .map(|url| format!(" (published at {url})"));
-        format!(
-            "{instead}put the file{} at {}",
-            from.unwrap_or_default(),
-            either(&places)
-        )
-    }
-}
-
-/// A file that was found where one was looked for, and not used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PassedOver {
-    /// Where.
-    pub path: PathBuf,
-    /// Why not.
-    pub reason: String,
-}
-
-/// What is wrong with a table, a row or a resource.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Defect {
-    /// Not TOML, or not this schema.
-    #[error("{message}")]
-    Syntax {
-        /// The parser's words.
-        message: String,
-    },
-    /// A schema that this version cannot read.
-    #[error("schema {found} is not known, expected {expected}")]
-    Schema {
-        /// The file's.
-        found: u32,
-        /// Ours.
-        expected: u32,
-    },
-    /// Two prefabs, or two names of rows, are the same.
-    #[error("duplicate {what} `{name}`")]
-    Duplicate {
-        /// `prefab` or `name`.
-        what: &'static str,
-        /// The name.
-        name: String,
-    },
-    /// Two resources of a row have the same key.
-    #[error("duplicate resource key `{key}`")]
-    DuplicateKey {
-        /// The key.
-        key: String,
-    },
-    /// A name that could not be typed.
-    #[error("`{name}` is not a name: it is empty, or has a space, a colon or a control character")]
-    Name {
-        /// The name.
-        name: String,
-    },
-    /// A row without files.
-    #[error("row `{row}` has no resources")]
-    NoResources {
-        /// The row.
-        row: String,
-    },
-    /// A key that could not be typed.
-    #[error("`{key}` is not a resource key: it is empty, or has a space or a control character")]
-    Key {
-        /// The key.
-        key: String,
-    },
-    /// A namespace that is not one plain directory name.
-    #[error("resource `{key}`: `{namespace}` is not a directory name")]
-    Namespace {
-        /// The resource.
-        key: String,
-        /// Its namespace.
-        namespace: String,
-    },
-    /// A file name that is not a plain relative path.
-    #[error("resource `{key}`: `{file}` is not a plain relative path")]
-    File {
-        /// The resource.
-        key: String,
-        /// Its file.
-        file: String,
-    },
-    /// A file that nothing pins.
-    #[error("resource `{key}` has no sha256")]
-    Unpinned {
-        /// The resource.
-        key: String,
-    },
-    /// Not a digest.
-    #[error("`{found}` is not a {kind}: expected lower-case hexadecimal digits, {digits} of them")]
-    Digest {
-        /// As written.
-        found: String,
-        /// `sha256` or `git blob id`.
-        kind: &'static str,
-        /// How many digits it has.
-        digits: usize,
-    },
-    /// A row of linked bytes and the bytes do not match by file name.
-    #[error("no bytes are linked in for `{file}`")]
-    NotLinked {
-        /// The file that the row names.
-        file: String,
-    },
-    /// Linked bytes that no row names.
-    #[error("the bytes linked in as `{file}` belong to no row")]
-    UnusedBytes {
-        /// The name given to the bytes.
-        file: String,
-    },
-}
-
 fn gated_hint(page: &str, with_token: bool, ungated: Option<&str>) -> String {
     let ask = if with_token {
         format!("ask for access at {page}")
@@ -604,7 +441,7 @@ fn gated_hint(page: &str, with_token: bool, ungated: Option<&str>) -> String {
 }
 
 /// Quoted items after one another.
-fn list(items: &[String]) -> String {
+pub(super) fn list(items: &[String]) -> String {
     items
         .iter()
         .map(|item| format!("`{item}`"))
@@ -613,20 +450,12 @@ fn list(items: &[String]) -> String {
 }
 
 /// Quoted items of which one is to be chosen.
-fn either(items: &[String]) -> String {
+pub(super) fn either(items: &[String]) -> String {
     items
         .iter()
         .map(|item| format!("`{item}`"))
         .collect::<Vec<_>>()
         .join(" or ")
-}
-
-/// What was passed over, as the end of a message.
-fn notes(passed_over: &[PassedOver]) -> String {
-    passed_over
-        .iter()
-        .map(|it| format!("; `{}` {}", it.path.display(), it.reason))
-        .collect()
 }
 
 #[cfg(test)]
@@ -656,32 +485,5 @@ mod tests {
         assert_eq!(hint(2).unwrap(), "the models are `m0`, `m1`");
         assert!(hint(MODELS_SHOWN).unwrap().ends_with(", `m23`"));
         assert!(hint(100).unwrap().ends_with(", `m23`, and 76 more"));
-    }
-
-    #[test]
-    fn missing_file_says_where_to_put_it_and_what_else_would_do() {
-        let error = Error::NotCached(Box::new(NotCached {
-            model: "tiny.en".to_owned(),
-            file: "tiny.en.pt".to_owned(),
-            size: Some(3),
-            places: vec!["/c/tiny.en.pt".into(), "/w/tiny.en.pt".into()],
-            passed_over: vec![PassedOver {
-                path: "/w/tiny.en.pt".into(),
-                reason: "is a directory".to_owned(),
-            }],
-            url: Some("https://example.org/tiny.en.pt".to_owned()),
-            instead: vec!["bundled:tiny.en".to_owned()],
-            offline: None,
-        }));
-        assert_eq!(
-            error.to_string(),
-            "`tiny.en` is not on this machine: tiny.en.pt is neither in the cache nor in a local place; \
-             `/w/tiny.en.pt` is a directory"
-        );
-        assert_eq!(
-            error.hint().unwrap(),
-            "use `bundled:tiny.en`, which is in this binary, or put the file \
-             (published at https://example.org/tiny.en.pt) at `/c/tiny.en.pt` or `/w/tiny.en.pt`"
-        );
     }
 }

@@ -1,13 +1,28 @@
+//! Where files are on this machine, how they come to it, and how they leave it.
+
+mod export;
 #[cfg(feature = "net")]
 mod fetch;
+mod import;
+pub mod inventory;
+mod pinned;
+mod remove;
 mod search;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use self::search::Search;
 use super::{
-    Error, Found, HubCache, LocalFile, LocalFiles, NotCached, Observer, PinnedCache, Resource,
-    Roots, hub::Hub, net::Network, resource::WEIGHTS,
+    Error, Found, HubCache, LocalFile, LocalFiles, NotCached, Observer, Resource, Roots, hub::Hub,
+    net::Network, resource::WEIGHTS,
+};
+
+pub use self::{
+    export::Export,
+    import::{Import, Summary},
+    inventory::Inventory,
+    pinned::{Pin, PinnedCache},
+    remove::Removal,
 };
 
 /// All places on this machine where a model's files may be, and the way to get those that are not.

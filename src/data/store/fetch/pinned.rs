@@ -5,7 +5,7 @@ use crate::data::{
     ContentId, Error, Found, LocalFile, Observer, PinnedCache, Provenance, Resource, Sha256, disk,
     hub::{HubRef, Listing},
     net::{Target, bytes_left},
-    pinned::source_of,
+    store::pinned::source_of,
     store::{Search, Store},
 };
 

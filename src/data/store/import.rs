@@ -11,7 +11,7 @@ use std::{
 };
 
 use self::archive::each_member;
-use super::{
+use crate::data::{
     Catalog, ContentId, Error, HubCache, Pin, PinnedCache, Provider, Resource, Sha256,
     digest::Hashing,
     disk,

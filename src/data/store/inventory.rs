@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::{
+use crate::data::{
     ContentId, Error, HubCache, PinnedCache, Sha256,
     error::unreadable,
     hub::{Commit, RepoId, Revision, Snapshot},
@@ -140,7 +140,7 @@ impl Inventory {
     }
 
     /// What `repo` of the hub's cache holds.
-    pub(super) fn of_repo(cache: &HubCache, repo: &RepoId) -> Result<Self, Error> {
+    pub(in crate::data) fn of_repo(cache: &HubCache, repo: &RepoId) -> Result<Self, Error> {
         let mut inventory = Self::default();
         inventory.add_repo(cache, repo)?;
         Ok(inventory)
@@ -236,7 +236,7 @@ fn files_of(snapshot: &Snapshot) -> Vec<HubFile> {
         let by_name = || ContentId::parse(target.as_ref()?.file_name()?.to_str()?);
         let listed = snapshot.listing.as_ref().and_then(|it| it.files.get(&path));
         HubFile {
-            id: listed.map(super::hub::Entry::id).or_else(by_name),
+            id: listed.map(crate::data::hub::Entry::id).or_else(by_name),
             stat: Stat::of(&place),
             path,
             blob,
@@ -288,7 +288,7 @@ fn files_under(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     while let Some(dir) = dirs.pop() {
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
-            Err(error) if super::local::is_absence(&error) => continue,
+            Err(error) if crate::data::local::is_absence(&error) => continue,
             Err(source) => return Err(unreadable(&dir, source)),
         };
         for entry in entries {

@@ -5,7 +5,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Resource, Sha256, Source, disk};
+use crate::data::{Error, Resource, Sha256, Source, disk};
 
 /// The pinned cache.
 ///
@@ -75,7 +75,7 @@ impl PinnedCache {
     /// # Errors
     /// [`Error::Write`].
     #[cfg(feature = "net")]
-    pub(super) fn write_pin(
+    pub(in crate::data) fn write_pin(
         &self,
         kit: &str,
         resource: &Resource,
@@ -98,7 +98,7 @@ impl PinnedCache {
 
     /// Clears away what processes that ended early left of the pin of `resource`; nobody else may be at work on it.
     #[cfg(feature = "net")]
-    pub(super) fn sweep_pin(&self, kit: &str, resource: &Resource) {
+    pub(in crate::data) fn sweep_pin(&self, kit: &str, resource: &Resource) {
         if let Some(source) = source_of(resource) {
             let path = self.pin_path(kit, resource, &source);
             let pins = path.parent().expect("it is in `pins`");
@@ -107,7 +107,11 @@ impl PinnedCache {
     }
 
     /// The record of what a first fetch pinned `resource` by: its path in this layout, and its bytes.
-    pub(super) fn pin_file(&self, kit: &str, resource: &Resource) -> Option<(String, Vec<u8>)> {
+    pub(in crate::data) fn pin_file(
+        &self,
+        kit: &str,
+        resource: &Resource,
+    ) -> Option<(String, Vec<u8>)> {
         let source = source_of(resource)?;
         let json = fs::read(self.pin_path(kit, resource, &source)).ok()?;
         let digest = Sha256::of(source.as_bytes());
@@ -121,7 +125,12 @@ impl PinnedCache {
     ///
     /// # Errors
     /// [`Error::Write`].
-    pub(super) fn adopt_pin(&self, kit: &str, namespace: &str, pin: &Pin) -> Result<(), Error> {
+    pub(in crate::data) fn adopt_pin(
+        &self,
+        kit: &str,
+        namespace: &str,
+        pin: &Pin,
+    ) -> Result<(), Error> {
         let path = self.pin_record(kit, namespace, &pin.source);
         if path.exists() {
             return Ok(());
@@ -132,7 +141,7 @@ impl PinnedCache {
     }
 
     /// `resource` with what its table or an earlier fetch pins it by.
-    pub(super) fn pinned(&self, kit: &str, resource: &Resource) -> Resource {
+    pub(in crate::data) fn pinned(&self, kit: &str, resource: &Resource) -> Resource {
         let mut resource = resource.clone();
         if resource.sha256.is_none()
             && let Some(pin) = self.pin(kit, &resource)
@@ -144,18 +153,23 @@ impl PinnedCache {
     }
 
     /// The lock of what is fetched under `name`: its digest, or its source while that is not known.
-    pub(super) fn lock_path(&self, name: &str) -> PathBuf {
+    pub(in crate::data) fn lock_path(&self, name: &str) -> PathBuf {
         self.lock_of_source(&Sha256::of(name.as_bytes()).to_string())
     }
 
     /// The same, of the source that hashes to `digest`.
-    pub(super) fn lock_of_source(&self, digest: &str) -> PathBuf {
+    pub(in crate::data) fn lock_of_source(&self, digest: &str) -> PathBuf {
         self.root.join("locks").join(format!("{digest}.lock"))
     }
 
     /// Where a file is on its way while its digest is not known yet.
     #[cfg(feature = "net")]
-    pub(super) fn staging_path(&self, kit: &str, resource: &Resource, source: &str) -> PathBuf {
+    pub(in crate::data) fn staging_path(
+        &self,
+        kit: &str,
+        resource: &Resource,
+        source: &str,
+    ) -> PathBuf {
         self.pin_path(kit, resource, source).with_extension("file")
     }
 
@@ -183,7 +197,7 @@ impl PinnedCache {
 }
 
 /// The first place that `resource` is published at.
-pub(super) fn source_of(resource: &Resource) -> Option<String> {
+pub(in crate::data) fn source_of(resource: &Resource) -> Option<String> {
     resource.sources.iter().find_map(|source| match source {
         Source::Url(url) => Some(url.clone()),
         Source::Hub(hub) => Some(format!(

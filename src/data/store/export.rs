@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use super::{
+use crate::data::{
     Content, Error, Found, Layout, LocalFile, PinnedCache, Provenance, Resource, Store,
     error::unreadable, hub::HubRef,
 };

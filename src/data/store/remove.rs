@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
+use crate::data::{
     Error, HubCache,
     error::unwritable,
     hub::{Commit, RepoId},
@@ -148,7 +148,7 @@ fn remove_revisions(
 
 fn remove_file(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
-        Err(error) if !super::local::is_absence(&error) => Err(unwritable(path, error)),
+        Err(error) if !crate::data::local::is_absence(&error) => Err(unwritable(path, error)),
         _ => Ok(()),
     }
 }
