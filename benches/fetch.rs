@@ -60,9 +60,11 @@ fn main() {
     let cache = dir.path().join("cache");
     let cache = cache.to_str().unwrap();
     let args = [
-        "cache",
-        "path",
+        "asr",
+        "whisper",
+        "-m",
         "hf:org/big",
+        "--dry-run",
         "--cache-dir",
         cache,
         "--offline",

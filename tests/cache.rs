@@ -276,7 +276,7 @@ fn download_of_any_name_is_taken_by_its_digest() {
     assert!(
         imported
             .stdout
-            .ends_with("1 files taken, 3 B new; 1 that no model needs\n"),
+            .ends_with("1 file taken, 3 B new; 1 that no model needs\n"),
         "{}",
         imported.stdout
     );

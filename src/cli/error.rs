@@ -70,6 +70,15 @@ pub(crate) enum Error {
         /// Tensors that are missing, unexpected, or of another shape.
         differences: usize,
     },
+    /// Files in the caches, or some that were offered to them, are not what they should be.
+    #[error("{count} file{} not what {} should be", if *count == 1 { " is" } else { "s are" }, if *count == 1 { "it" } else { "they" })]
+    Damaged {
+        /// How many.
+        count: usize,
+    },
+    /// Nothing that was offered to the caches belongs there.
+    #[error("no file of any known model was found")]
+    NothingTaken,
     /// A model cannot be found, or its files cannot be had.
     #[error(transparent)]
     Data(#[from] data::Error),
@@ -120,7 +129,8 @@ impl Error {
             Self::Partial { .. } => Exit::Partial,
             Self::Write { .. } => Exit::Internal,
             Self::Closed => Exit::Done,
-            Self::Differs { .. } => Exit::CheckFailed,
+            Self::Differs { .. } | Self::Damaged { .. } => Exit::CheckFailed,
+            Self::NothingTaken => Exit::NotFound,
             Self::Data(error) => data_exit(error),
             Self::Checkpoint(error) => checkpoint_exit(error),
             Self::Compute(error) => compute_exit(error),

@@ -129,9 +129,16 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
     }
     match failed.len() {
         0 => Ok(Exit::Done),
-        // The worst of what happened, and each has been said.
-        _ if report.is_partial() => Ok(Exit::Partial),
-        _ => Ok(failed[0].exit()),
+        1 if !report.is_partial() && args.specs.len() == 1 => {
+            if globals.json {
+                out.error(&failed[0]); // in text it has been said
+            }
+            Ok(failed[0].exit())
+        }
+        failed => Err(Error::Partial {
+            failed,
+            total: report.files() + failed,
+        }),
     }
 }
 

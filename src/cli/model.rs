@@ -72,7 +72,7 @@ pub(crate) struct Overlays {
     #[arg(long, value_name = "KEY=PATH", value_parser = key_and_path)]
     set: Vec<(String, PathBuf)>,
 
-    /// Short for `--set vocabulary=PATH`
+    /// Short for `--set vocabulary=PATH`, a file in tiktoken form
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     vocab: Option<PathBuf>,
 
@@ -225,6 +225,22 @@ impl Models {
         Ok(whisper::factory(catalog, &overlays.loading()))
     }
 
+    /// `error`, or that `spec` is known but of another kit than `kit`.
+    pub(crate) fn or_of_another_kit(&self, error: data::Error, spec: &Spec, kit: &str) -> Error {
+        if error.is_not_found()
+            && let Ok(found) = self.find(spec, &Choice::default(), false)
+        {
+            return Error::usage(
+                format!(
+                    "`{spec}` is a model of the kit `{}`, not `{kit}`",
+                    found.kit
+                ),
+                format!("`pretrained inspect {spec}` says what it is"),
+            );
+        }
+        error.into()
+    }
+
     /// The model that `spec` names, in whichever kit it is; of a repository of the hub, what `choice` wants.
     ///
     /// # Errors
@@ -294,6 +310,14 @@ impl Sources {
         if self.offline {
             settings.offline = Some("--offline was given");
         }
+        for url in self.origin.iter().chain(&self.mirror) {
+            if !url.starts_with("http://") && !url.starts_with("https://") {
+                return Err(Error::usage(
+                    format!("`{url}` is no address of http or https"),
+                    "as in `https://models.example.org`",
+                ));
+            }
+        }
         if let Some(url) = &self.origin {
             settings.endpoint = address(url);
         }
@@ -333,6 +357,13 @@ impl Sources {
         let mut manifests: Vec<Manifest> = Vec::new();
         for path in paths {
             let manifest = Manifest::read(&path)?;
+            let kits: Vec<_> = kits::KITS.iter().map(|kit| kit.name).collect();
+            if !kits.contains(&manifest.kit.as_str()) {
+                return Err(Error::usage(
+                    format!("`{}`: there is no kit `{}`", path.display(), manifest.kit),
+                    format!("the kits are {}", kits.join(", ")),
+                ));
+            }
             match manifests.iter_mut().find(|known| known.kit == manifest.kit) {
                 Some(known) => known.join(manifest)?,
                 None => manifests.push(manifest),

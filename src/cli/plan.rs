@@ -133,6 +133,15 @@ pub(crate) fn moved_bytes(files: &[File]) -> u64 {
     moved.filter_map(|file| file.bytes).sum()
 }
 
+/// The last line of a plan that moves `files`.
+pub(crate) fn total(files: &[File]) -> String {
+    let is_open = files
+        .iter()
+        .any(|file| file.is_moved() && file.bytes.is_none());
+    let at_least = if is_open { "at least " } else { "" };
+    format!("would download {at_least}{}\n", size(moved_bytes(files)))
+}
+
 /// What `--dry-run` says of one model, as text or as the `pretrained.plan/1` schema.
 ///
 /// # Errors
@@ -155,7 +164,7 @@ pub(crate) fn dry_run(store: &Store, found: &Found, json: bool) -> Result<String
             download_bytes,
         })
     } else {
-        text(&found.model, &files) + &format!("would download {}\n", size(download_bytes))
+        text(&found.model, &files) + &total(&files)
     })
 }
 

@@ -126,7 +126,12 @@ impl Observer for Transfers {
         } else {
             format!("{files} files")
         };
-        let (model, bytes_of) = (&self.model, size(bytes));
+        let bytes_of = if bytes == 0 {
+            "size unknown".to_owned()
+        } else {
+            size(bytes)
+        };
+        let model = &self.model;
         self.say(&format!(
             "fetching {model}: {files_of}, {bytes_of}, from {from}"
         ));

@@ -352,7 +352,7 @@ impl Error {
                 Some("`pretrained fetch --force` fetches it again".to_owned())
             }
             Self::WrongDigest { .. } | Self::WrongSize { .. } => Some(
-                "the file is damaged or another one: remove it and put the right one in its place"
+                "the file is damaged or another one: `pretrained fetch --force NAME` brings it anew"
                     .to_owned(),
             ),
             Self::MissingWeights {

@@ -140,8 +140,16 @@ impl Manifest {
     /// # Errors
     /// [`Error::Io`], and as [`Manifest::parse`].
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?;
-        let mut manifest = Self::parse(&path.display().to_string(), &text)?;
+        let bytes = std::fs::read(path).map_err(|source| unreadable(path, source))?;
+        let table = path.display().to_string();
+        let text = String::from_utf8(bytes).map_err(|_| Error::Manifest {
+            table: table.clone(),
+            line: 1,
+            defect: Defect::Syntax {
+                message: "is no text in UTF-8".to_owned(),
+            },
+        })?;
+        let mut manifest = Self::parse(&table, &text)?;
         manifest.name = MANIFEST.to_owned();
         Ok(manifest)
     }

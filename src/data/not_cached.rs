@@ -37,7 +37,7 @@ impl NotCached {
         };
         if self.offline.is_some() {
             return format!(
-                "{instead}run `pretrained fetch {} --cache-dir DIR` where there is a network, and bring DIR here",
+                "{instead}run `pretrained fetch {}` where there is a network; with `--cache-dir DIR`, DIR can be brought here",
                 self.model
             );
         }

@@ -110,8 +110,8 @@ pub struct Resource {
     pub file: String,
     /// What it holds.
     pub kind: Kind,
-    /// The cache directory that it shares with the files of the same origin: `openai`. Where its row has a hub
-    /// repository, that one's owner if nothing is said.
+    /// The cache directory that it shares with the files of the same origin: `openai`. If nothing is said,
+    /// the owner of its row's hub repository, or what stands before the slash of the row's name.
     #[serde(default)]
     pub namespace: String,
     /// The pin. Without one, the first fetch pins what it finds.

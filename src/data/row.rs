@@ -48,15 +48,19 @@ impl Row {
         self.aliases.first().unwrap_or(&self.name)
     }
 
-    /// Gives the resources that name no source or namespace those of the row's hub repository.
+    /// Gives the resources that name no source or namespace those of the row's hub repository; without one, the
+    /// namespace is what stands before the slash of the row's name.
     pub(super) fn complete(&mut self) {
-        let Some(hub) = &self.hub else { return };
+        let owner = match &self.hub {
+            Some(hub) => hub.repo.owner(),
+            None => self.name.split('/').next().unwrap_or(&self.name),
+        };
         for resource in self.resources.iter_mut() {
-            if resource.sources.is_empty() {
+            if let (Some(hub), true) = (&self.hub, resource.sources.is_empty()) {
                 resource.sources.push(Source::Hub(hub.clone()));
             }
             if resource.namespace.is_empty() {
-                resource.namespace = hub.repo.owner().to_owned();
+                resource.namespace = owner.to_owned();
             }
         }
     }

@@ -220,7 +220,9 @@ impl Entry {
 
     /// Whether `name` is the entry's, or that of a row that uses it.
     fn answers_to(&self, name: &str) -> bool {
-        self.name == name || self.rows.iter().any(|row| row == name)
+        let rest = self.name.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
+            || self.rows.iter().any(|row| row == name)
     }
 }
 

@@ -129,13 +129,11 @@ pub(super) fn import(
             "{name} does not have the digest that its path promises"
         ));
     }
-    Ok(
-        match (summary.damaged.is_empty(), summary.taken.is_empty()) {
-            (false, _) => Exit::CheckFailed,
-            (true, true) => Exit::NotFound,
-            (true, false) => Exit::Done,
-        },
-    )
+    match (summary.damaged.len(), summary.taken.len()) {
+        (0, 0) => Err(Error::NothingTaken),
+        (0, _) => Ok(Exit::Done),
+        (count, _) => Err(Error::Damaged { count }),
+    }
 }
 
 fn text(summary: &Summary) -> String {
@@ -145,12 +143,20 @@ fn text(summary: &Summary) -> String {
         .map(|path| format!("{}\n", path.display()))
         .collect();
     text.push_str(&format!(
-        "{} files taken, {} new; {} that no model needs\n",
-        summary.taken.len(),
+        "{} taken, {} new; {} that no model needs\n",
+        counted(summary.taken.len()),
         size(summary.bytes),
         summary.unknown
     ));
     text
+}
+
+fn counted(files: usize) -> String {
+    if files == 1 {
+        "1 file".to_owned()
+    } else {
+        format!("{files} files")
+    }
 }
 
 fn json(summary: &Summary) -> String {

@@ -129,11 +129,10 @@ pub(super) fn run(
     } else {
         report.text()
     })?;
-    Ok(if report.bad.is_empty() {
-        Exit::Done
-    } else {
-        Exit::CheckFailed
-    })
+    match report.bad.len() {
+        0 => Ok(Exit::Done),
+        count => Err(Error::Damaged { count }),
+    }
 }
 
 impl Report {

@@ -88,6 +88,11 @@ impl Report {
         self.specs.iter().any(any)
     }
 
+    /// Files that are here, or would be.
+    pub(super) fn files(&self) -> usize {
+        self.specs.iter().map(|entry| entry.files.len()).sum()
+    }
+
     /// The last line of a plan.
     pub(super) fn total(&self) -> String {
         let verb = if self.dry_run {

@@ -144,7 +144,7 @@ fn whisper_package(
         return Ok(None);
     };
     match plan.construct(&files) {
-        Err(error) if is_of_no_known_family(&error) && plan.found.row.is_none() => Ok(None),
+        Err(error) if is_of_no_known_family(&error) && plan.prefab.is_none() => Ok(None),
         package => Ok(Some((files, package?))),
     }
 }

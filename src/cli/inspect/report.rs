@@ -245,8 +245,8 @@ fn file_line(file: &File) -> String {
     };
     let bytes = file.bytes.map_or_else(|| "unknown size".to_owned(), size);
     match &file.sha256 {
-        Some(sha256) => format!("{place}  {bytes}  sha256 {sha256}"),
-        None => format!("{place}  {bytes}"),
+        Some(sha256) => format!("{}  {place}  {bytes}  sha256 {sha256}", file.key),
+        None => format!("{}  {place}  {bytes}", file.key),
     }
 }
 
@@ -302,7 +302,7 @@ row         bundled:tiny.en
 kit         whisper
 prefab      tiny.en
 geometry    n_mels 80, n_audio_ctx 1500
-file        model.safetensors  1.5 kB  sha256 ab
+file        weights  model.safetensors  1.5 kB  sha256 ab
 parameters  1,100
 tensors     1 F32, 2 I8, 1.4 kB
 check       every tensor of the geometry is there, of the right shape

@@ -3,6 +3,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use super::select::is_pickle;
 use super::{Choice, Commit, HubCache, HubRef, Listing, RepoId, Snapshot};
 use crate::data::{
     Error, Layout, NotCached, Provider, Resource, ResourceMap, Row, Source,
@@ -159,7 +160,12 @@ impl HubProvider {
 
     fn listing_row(&self, hub: &HubRef, listing: &Listing) -> Result<Row, Error> {
         let model = format!("{NAME}:{hub}");
-        let paths = self.choice.of(&model, listing)?;
+        // A pickle that is here was allowed when it was fetched.
+        let mut choice = self.choice.clone();
+        let here = self.hub.cache.as_ref();
+        let here = here.and_then(|cache| cache.snapshot_of(&hub.repo, &listing.commit));
+        choice.allow_pickle |= here.is_some_and(|it| it.paths().iter().any(|path| is_pickle(path)));
+        let paths = choice.of(&model, listing)?;
         let files = paths.iter().map(|&path| {
             let entry = &listing.files[path];
             (path.to_owned(), entry.lfs_sha256, Some(entry.size))

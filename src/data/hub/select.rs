@@ -122,7 +122,7 @@ impl Choice {
     }
 }
 
-fn is_pickle(path: &str) -> bool {
+pub(super) fn is_pickle(path: &str) -> bool {
     [".bin", ".pt", ".pth", ".bin.index.json"]
         .iter()
         .any(|ending| path.ends_with(ending))

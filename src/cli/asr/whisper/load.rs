@@ -64,7 +64,10 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
     let name = spec.to_string_lossy();
     let models = Models::new(options.sources)?;
     let factory = models.whisper(options.overlays)?;
-    let model = factory.resolve(&models.spec(spec)?)?;
+    let parsed = models.spec(spec)?;
+    let model = factory
+        .resolve(&parsed)
+        .map_err(|error| models.or_of_another_kit(error, &parsed, factory.kit()))?;
     let plan = options.overlays.apply(model)?.plan()?;
     let files = models.bring_local(&plan.found, out)?;
     let of_model = |error: whisper::Error| Error::from(error).of_model(&name);
