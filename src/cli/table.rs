@@ -2,17 +2,21 @@
 
 use std::time::SystemTime;
 
+use super::out::printable;
+
 /// `rows` under `header`, two blanks between columns; a column of numbers, or of `-` where there is none, is set flush
 /// right.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let cells = |row: &Vec<String>| row.iter().map(|cell| printable(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let columns: Vec<Column> = header
         .iter()
         .enumerate()
-        .map(|(at, title)| Column::new(at, title, rows))
+        .map(|(at, title)| Column::new(at, title, &rows))
         .collect();
     let mut text = String::new();
     let header: Vec<_> = header.iter().map(|title| (*title).to_owned()).collect();
-    for row in std::iter::once(&header).chain(rows) {
+    for row in std::iter::once(&header).chain(&rows) {
         let cells: Vec<_> = columns
             .iter()
             .zip(row)

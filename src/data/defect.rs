@@ -64,6 +64,14 @@ pub enum Defect {
         /// Its file.
         file: String,
     },
+    /// An address that nothing can be fetched from.
+    #[error("resource `{key}`: `{url}` is no address of http or https")]
+    Url {
+        /// The resource.
+        key: String,
+        /// Its address.
+        url: String,
+    },
     /// A file that nothing pins.
     #[error("resource `{key}` has no sha256")]
     Unpinned {

@@ -321,6 +321,10 @@ sources = [{{ local = "openai-whisper" }}, {{ url = "https://example.org/tiny.pt
                 message: "t.toml:20: `D3dd57",
             },
             Case {
+                replace: ("https://example.org/tiny.pt", "file:///etc/passwd"),
+                message: "t.toml:9: resource `weights`: `file:///etc/passwd` is no address",
+            },
+            Case {
                 replace: ("{ local =", "{ linked ="),
                 message: "t.toml:21: unknown variant `linked`",
             },

@@ -156,6 +156,12 @@ impl Resource {
                 file: self.file.clone(),
             });
         }
+        if let Some(url) = self.url().filter(|url| !is_web(url)) {
+            return Err(Defect::Url {
+                key: self.key.clone(),
+                url: url.to_owned(),
+            });
+        }
         let is_remote = |source: &Source| matches!(source, Source::Url(_) | Source::Hub(_));
         if self.sha256.is_none() && !self.sources.iter().any(is_remote) {
             return Err(Defect::Unpinned {
@@ -187,6 +193,14 @@ impl Resource {
             .iter()
             .any(|source| matches!(source, Source::Linked(_)))
     }
+}
+
+/// Whether `url` is an address of http or https.
+fn is_web(url: &str) -> bool {
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
 }
 
 /// Whether `path` is a relative path that stays where it is put, on every platform.

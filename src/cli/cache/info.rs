@@ -13,6 +13,7 @@ use crate::cli::json::line;
 use crate::cli::out::Out;
 use crate::cli::table::{size, table};
 use crate::data::hub::Choice;
+use crate::data::net::without_query;
 use crate::data::{Roots, Standing};
 
 /// Say where the caches are, what decided that, and how full they are
@@ -76,11 +77,11 @@ pub(super) fn info(
     out: &mut Out,
 ) -> Result<Exit, Error> {
     #[derive(Serialize)]
-    struct Document<'a> {
+    struct Document {
         schema: &'static str,
         roots: Vec<RootEntry>,
-        endpoint: &'a str,
-        mirrors: &'a [String],
+        endpoint: String,
+        mirrors: Vec<String>,
         offline: Option<&'static str>,
         has_token: bool,
         pinned_files: usize,
@@ -93,8 +94,12 @@ pub(super) fn info(
     let document = Document {
         schema: "pretrained.cache-info/1",
         roots: roots(shelf),
-        endpoint: &settings.endpoint,
-        mirrors: &settings.mirrors,
+        endpoint: without_query(&settings.endpoint),
+        mirrors: settings
+            .mirrors
+            .iter()
+            .map(|url| without_query(url))
+            .collect(),
         offline: shelf.models.store.network().offline(),
         has_token: settings.token.is_some(),
         pinned_files: inventory.pinned.len(),
@@ -109,7 +114,7 @@ pub(super) fn info(
     let rows: Vec<_> = document.roots.iter().map(RootEntry::row).collect();
     let mut text = table(&["cache", "path", "decided by", "state"], &rows);
     let facts = [
-        ("hub", document.endpoint.to_owned()),
+        ("hub", document.endpoint.clone()),
         ("mirrors", document.mirrors.join(", ")),
         (
             "network",

@@ -12,7 +12,7 @@ use crate::cli::Globals;
 use crate::cli::error::Error;
 use crate::cli::exit::Exit;
 use crate::cli::json::line;
-use crate::cli::out::Out;
+use crate::cli::out::{Out, printable};
 use crate::cli::table::size;
 use crate::data::{Inventory, Removal};
 
@@ -151,7 +151,7 @@ fn remove(
         out.data(
             &lines
                 .iter()
-                .map(|line| format!("{line}\n"))
+                .map(|line| printable(line) + "\n")
                 .collect::<String>(),
         )?;
     }

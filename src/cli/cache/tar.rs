@@ -124,6 +124,12 @@ pub(super) fn import(
     } else {
         text(&summary)
     })?;
+    for pin in &summary.pins {
+        out.note(&format!(
+            "{} is pinned to sha256 {} from now on, at the word of what was imported",
+            pin.source, pin.sha256
+        ));
+    }
     for name in &summary.damaged {
         out.note(&format!(
             "{name} does not have the digest that its path promises"

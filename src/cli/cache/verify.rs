@@ -9,7 +9,7 @@ use crate::cli::Globals;
 use crate::cli::error::Error;
 use crate::cli::exit::Exit;
 use crate::cli::json::line;
-use crate::cli::out::Out;
+use crate::cli::out::{Out, printable};
 use crate::cli::table::size;
 use crate::data::{self, ContentId};
 
@@ -162,12 +162,8 @@ impl Report {
     fn text(&self) -> String {
         let mut text = String::new();
         for bad in &self.bad {
-            text.push_str(&format!(
-                "{}: {}: {}\n",
-                bad.name,
-                bad.path.display(),
-                bad.reason
-            ));
+            let line = format!("{}: {}: {}", bad.name, bad.path.display(), bad.reason);
+            text.push_str(&(printable(&line) + "\n"));
         }
         for path in &self.unknown {
             text.push_str(&format!(

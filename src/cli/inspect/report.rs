@@ -157,7 +157,7 @@ impl Report {
         let mut text = String::new();
         let mut fact = |name: &str, value: &str| {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{name:<12}{value}");
+            let _ = writeln!(text, "{name:<12}{}", printable(value));
         };
         fact("model", &self.spec);
         let about = &self.about;

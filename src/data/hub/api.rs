@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Deserialize;
 
@@ -64,7 +64,8 @@ impl Api<'_> {
             "{}/api/models/{repo}/tree/{commit}?recursive=true&expand=false",
             self.settings.endpoint
         );
-        for _ in 0..PAGES {
+        let mut seen = HashSet::new();
+        while seen.len() < PAGES && seen.insert(url.clone()) {
             let page = self.document(&url, &hub, None)?;
             let items: Vec<Item> = parsed(&url, &page.bytes)?;
             files.extend(items.into_iter().filter_map(Item::into_entry));

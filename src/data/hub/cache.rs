@@ -63,7 +63,7 @@ impl HubCache {
             return Some(commit);
         }
         let path = self.ref_path(&hub.repo, &hub.revision);
-        fs::read_to_string(path).ok()?.trim().parse().ok()
+        read_commit(&path)
     }
 
     /// The snapshot that the reference leads to, if there is one.
@@ -86,7 +86,7 @@ impl HubCache {
     /// What `repo` holds at `commit`, as it was when this program or the Python library last asked.
     pub fn listing(&self, repo: &RepoId, commit: &Commit) -> Option<Listing> {
         let read =
-            |path: PathBuf| Listing::from_json(repo.clone(), commit.clone(), &fs::read(path).ok()?);
+            |path: PathBuf| Listing::from_json(repo.clone(), commit.clone(), &read_file(&path)?);
         let dir = self.repo_dir(repo);
         let theirs = dir.join("trees").join(format!("{commit}.json"));
         read(self.listing_path(repo, commit)).or_else(|| read(theirs))
@@ -104,9 +104,8 @@ impl HubCache {
         locks.join("pretrained.lock")
     }
 
-    /// The Python library's lock of one blob.
-    #[cfg(feature = "net")]
-    pub(in crate::data) fn blob_lock_path(&self, repo: &RepoId, id: &ContentId) -> PathBuf {
+    /// The Python library's lock of the blob `id`.
+    pub(in crate::data) fn lock_of(&self, repo: &RepoId, id: &str) -> PathBuf {
         let locks = self.root.join(".locks").join(repo.folder());
         locks.join(format!("{id}.lock"))
     }
@@ -336,17 +335,33 @@ fn names_in(dir: &Path) -> Vec<String> {
         .collect()
 }
 
+/// Whether it is a directory itself: a link to one could lead round in a circle.
+fn is_real_dir(path: &Path) -> bool {
+    path.symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// The bytes of a file; `None` for whatever else lies there, a pipe for one would never end.
+fn read_file(path: &Path) -> Option<Vec<u8>> {
+    if path.metadata().ok()?.is_file() {
+        fs::read(path).ok()
+    } else {
+        None
+    }
+}
+
+fn read_commit(path: &Path) -> Option<Commit> {
+    let text = String::from_utf8(read_file(path)?).ok()?;
+    text.trim().parse().ok()
+}
+
 fn collect_refs(dir: &Path, prefix: &str, refs: &mut Vec<(Revision, Commit)>) {
     for name in names_in(dir) {
         let path = dir.join(&name);
         let name = format!("{prefix}{name}");
-        if path.is_dir() {
+        if is_real_dir(&path) {
             collect_refs(&path, &format!("{name}/"), refs);
-        } else if let Some((revision, commit)) = name.parse().ok().zip(
-            fs::read_to_string(&path)
-                .ok()
-                .and_then(|text| text.trim().parse().ok()),
-        ) {
+        } else if let Some((revision, commit)) = name.parse().ok().zip(read_commit(&path)) {
             refs.push((revision, commit));
         }
     }
@@ -356,7 +371,7 @@ fn collect_paths(dir: &Path, prefix: &str, paths: &mut Vec<String>) {
     for name in names_in(dir) {
         let path = dir.join(&name);
         let name = format!("{prefix}{name}");
-        if path.is_dir() {
+        if is_real_dir(&path) {
             collect_paths(&path, &format!("{name}/"), paths);
         } else {
             paths.push(name);

@@ -16,11 +16,11 @@ mod settings;
 mod transfer;
 
 pub use proxies::Proxies;
-pub use settings::{Settings, Token, address};
+pub use settings::{Settings, Token, address, without_query};
 
 #[cfg(feature = "net")]
 pub(super) use self::{
-    failure::{Failure, without_query},
+    failure::Failure,
     http::{Ask, Document, Http},
     partial::bytes_left,
     transfer::{Received, Refusal, Target, Want, download},

@@ -103,6 +103,20 @@ pub fn address(text: &str) -> String {
     text.trim().trim_end_matches('/').to_owned()
 }
 
+/// `url` without its query, which may be signed, and without a name and password before the host.
+pub fn without_query(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or(url);
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let (authority, path) = match rest.find('/') {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    format!("{scheme}://{host}{path}")
+}
+
 /// `text` as part of a path: percent-encoded but for what RFC 3986 leaves as it is, and for `keep`.
 pub(in crate::data) fn escaped(text: &str, keep: &str) -> String {
     use std::fmt::Write as _;
@@ -257,6 +271,19 @@ mod tests {
                     is_offline
                 );
             }
+        }
+    }
+
+    #[test]
+    fn secrets_of_an_address_are_not_shown() {
+        let cases = [
+            ("https://h/a?X-Sig=1#f", "https://h/a"),
+            ("https://user:pass@h:8/a", "https://h:8/a"),
+            ("http://h", "http://h"),
+            ("odd", "odd"),
+        ];
+        for (url, expected) in cases {
+            assert_eq!(without_query(url), expected);
         }
     }
 }

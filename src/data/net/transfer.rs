@@ -6,9 +6,10 @@ use std::{
 };
 
 use super::{
-    failure::{Failure, without_query},
+    failure::Failure,
     http::{Answer, Ask, Http},
     partial::{Left, Partial, Whole},
+    settings::without_query,
 };
 use crate::data::{
     ContentId, Error, Observer, Sha256, Signature, digest::Hashing, signature::PREFIX_BYTES,

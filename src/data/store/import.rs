@@ -8,6 +8,7 @@ use std::{
     fs,
     io::{Read, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use self::archive::each_member;
@@ -17,11 +18,15 @@ use crate::data::{
     disk,
     error::{unreadable, unwritable},
     hub::{Commit, Listing, RepoId, Revision},
+    lock::Lock,
     resource::is_safe_path,
 };
 
 /// Bytes read, written and hashed at a time.
 const BLOCK_BYTES: usize = 1 << 20;
+
+/// The longest wait for another import.
+const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The longest record of a listing or a pin, in bytes.
 const RECORD_BYTES: u64 = 64 << 20;
@@ -36,6 +41,8 @@ pub struct Import<'a> {
     hub: Option<&'a HubCache>,
     wanted: HashMap<Sha256, Vec<Place>>,
     repos: BTreeMap<RepoId, Repo>,
+    /// Records of first fetches, with kit and namespace.
+    pins: Vec<(String, String, Pin)>,
     /// What came of it so far.
     pub summary: Summary,
 }
@@ -51,6 +58,8 @@ pub struct Summary {
     pub unknown: usize,
     /// Files whose path promises another digest than they have.
     pub damaged: Vec<String>,
+    /// Files that no table pins, and that are taken at the word of whoever exported them: each with its source and digest.
+    pub pins: Vec<Pin>,
 }
 
 /// A place in the pinned cache.
@@ -103,6 +112,7 @@ impl<'a> Import<'a> {
             hub,
             wanted,
             repos: BTreeMap::new(),
+            pins: Vec::new(),
             summary: Summary::default(),
         }
     }
@@ -112,6 +122,8 @@ impl<'a> Import<'a> {
     /// # Errors
     /// [`Error::Io`] when it cannot be read, [`Error::Write`] when the cache cannot be written.
     pub fn add(&mut self, path: &Path) -> Result<(), Error> {
+        // Whoever removes leftovers sees by it that what lies there is in use.
+        let _lock = Lock::take(&self.pinned.import_lock(), PATIENCE, |_| ())?;
         each_member(path, &mut |name, content| match content {
             archive::Content::Link(target) => self.link(name, target),
             archive::Content::Bytes(reader) => self.file(name, reader),
@@ -123,6 +135,13 @@ impl<'a> Import<'a> {
     /// # Errors
     /// [`Error::Write`].
     pub fn finish(mut self) -> Result<Summary, Error> {
+        for (kit, namespace, pin) in std::mem::take(&mut self.pins) {
+            let dir = self.pinned.root().join(&kit).join(&namespace);
+            let is_here = dir.join(pin.sha256.to_string()).is_dir();
+            if is_here && self.pinned.adopt_pin(&kit, &namespace, &pin)? {
+                self.summary.pins.push(pin);
+            }
+        }
         let Some(cache) = self.hub else {
             return Ok(self.summary);
         };
@@ -188,7 +207,8 @@ impl<'a> Import<'a> {
                 let json =
                     read_record(reader).map_err(|source| unreadable(Path::new(name), source))?;
                 if let Ok(pin) = serde_json::from_slice::<Pin>(&json) {
-                    self.pinned.adopt_pin(kit, namespace, &pin)?;
+                    self.pins
+                        .push(((*kit).to_owned(), (*namespace).to_owned(), pin));
                 }
                 return Ok(true);
             }
@@ -259,8 +279,11 @@ impl<'a> Import<'a> {
             return Ok(false);
         }
         disk::tag_cache(self.pinned.root());
-        let is_here =
-            |target: &PathBuf| target.metadata().is_ok_and(|it| it.len() == received.size);
+        // A length alone would leave damage as it is.
+        let is_here = |target: &PathBuf| {
+            target.metadata().is_ok_and(|it| it.len() == received.size)
+                && Sha256::of_file(target).is_ok_and(|digest| digest == received.sha256)
+        };
         let missing: Vec<_> = targets.iter().filter(|target| !is_here(target)).collect();
         self.summary.bytes += received.size * missing.len() as u64;
         for target in &missing {

@@ -167,6 +167,13 @@ impl Inventory {
             };
             let relative = path.strip_prefix(cache.root()).unwrap_or(&path);
             let parts: Option<Vec<_>> = relative.iter().map(|part| part.to_str()).collect();
+            if let Some([name]) = parts.as_deref()
+                && name.starts_with(".import.")
+            {
+                let lock = cache.import_lock();
+                self.leftovers.push(Leftover { path, lock, stat });
+                continue;
+            }
             let Some([kit, namespace, digest, file @ ..]) = parts.as_deref() else {
                 continue;
             };
@@ -192,13 +199,11 @@ impl Inventory {
 
     fn add_repo(&mut self, cache: &HubCache, repo: &RepoId) -> Result<(), Error> {
         let refs = cache.refs(repo);
-        let mut used = BTreeSet::new();
         for commit in cache.commits(repo) {
             let Some(snapshot) = cache.snapshot_of(repo, &commit) else {
                 continue;
             };
             let files = files_of(&snapshot);
-            used.extend(files.iter().map(|file| file.blob.clone()));
             self.revisions.push(HubRevision {
                 repo: repo.clone(),
                 refs: refs
@@ -212,15 +217,43 @@ impl Inventory {
                 files,
             });
         }
-        for path in files_under(&cache.repo_dir(repo).join("blobs"))? {
-            let (false, Some(stat)) = (used.contains(&path), Stat::of(&path)) else {
-                continue;
-            };
-            let lock = cache.lock_path(repo);
-            self.leftovers.push(Leftover { path, lock, stat });
-        }
+        self.leftovers
+            .extend(blobs_left(cache, repo).unwrap_or_default());
         Ok(())
     }
+}
+
+/// The blobs that no snapshot uses, and those on their way; `None` when that cannot be told for sure: a snapshot that
+/// cannot be read to its end, or a directory of blobs that is somewhere else.
+fn blobs_left(cache: &HubCache, repo: &RepoId) -> Option<Vec<Leftover>> {
+    let dir = cache.repo_dir(repo);
+    let (snapshots, blobs) = (dir.join("snapshots"), dir.join("blobs"));
+    if blobs.symlink_metadata().ok()?.is_symlink() {
+        return None;
+    }
+    let mut used = BTreeSet::new();
+    for entry in fs::read_dir(snapshots).ok()? {
+        for path in files_under(&entry.ok()?.path()).ok()? {
+            // By what it really is: a link may lead there by way of another.
+            used.extend(path.canonicalize().ok());
+        }
+    }
+    let mut left = Vec::new();
+    for path in files_under(&blobs).ok()? {
+        let real = path.canonicalize().ok()?;
+        let name = path.file_name()?.to_str().unwrap_or_default();
+        let lock = match name.strip_suffix(".incomplete") {
+            // The Python library holds a lock a blob.
+            Some(id) if ContentId::parse(id).is_some() => cache.lock_of(repo, id),
+            Some(_) => cache.lock_path(repo),
+            None if ContentId::parse(name).is_some() => cache.lock_path(repo),
+            None => continue, // a stranger
+        };
+        if let (false, Some(stat)) = (used.contains(&real), Stat::of(&path)) {
+            left.push(Leftover { path, lock, stat });
+        }
+    }
+    Some(left)
 }
 
 fn files_of(snapshot: &Snapshot) -> Vec<HubFile> {
@@ -354,7 +387,9 @@ mod tests {
         };
         let digest = Sha256::of(b"abc").to_string();
         write(repo.join("blobs").join(&digest), b"abc");
-        write(repo.join("blobs/orphan"), b"12");
+        let orphan = Sha256::of(b"12").to_string();
+        write(repo.join("blobs").join(&orphan), b"12");
+        write(repo.join("blobs/stranger.txt"), b"thesis");
         write(repo.join("refs/main"), COMMIT.as_bytes());
         link(COMMIT, "m.safetensors", &digest);
         link(&other, "m.safetensors", &digest);
@@ -367,9 +402,39 @@ mod tests {
             .collect();
         assert_eq!(complete, [(1, true, 3), (0, false, 3)]);
         assert_eq!(inventory.bytes(), 5);
-        assert!(inventory.leftovers[0].path.ends_with("blobs/orphan"));
+        let [left] = inventory.leftovers.as_slice() else {
+            panic!("{inventory:?}")
+        };
+        assert!(left.path.ends_with(&orphan));
         let file = &inventory.revisions[0].files[0];
         assert_eq!(file.id, Some(ContentId::Sha256(Sha256::of(b"abc"))));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_cannot_be_judged_is_not_left_over() {
+        let root = tempfile::tempdir().unwrap();
+        let repo = root.path().join("models--org--repo");
+        let digest = Sha256::of(b"abc").to_string();
+        let cache = HubCache::new(root.path());
+        let left = || Inventory::of(None, Some(&cache)).unwrap().leftovers.len();
+        write(repo.join("blobs").join(&digest), b"abc");
+        // Snapshots are no directory, or lead to the blob in a roundabout way, or have another name.
+        write(repo.join("snapshots"), b"");
+        assert_eq!(left(), 0);
+        fs::remove_file(repo.join("snapshots")).unwrap();
+        let odd = repo.join("snapshots/v1.0");
+        fs::create_dir_all(&odd).unwrap();
+        assert_eq!(left(), 1);
+        let blob = repo.join("blobs").join(&digest).canonicalize().unwrap();
+        std::os::unix::fs::symlink(&blob, odd.join("m")).unwrap();
+        assert_eq!(left(), 0);
+        // Blobs that are somewhere else are not this cache's to judge.
+        let away = root.path().join("away");
+        fs::rename(repo.join("blobs"), &away).unwrap();
+        fs::remove_dir_all(&odd).unwrap();
+        std::os::unix::fs::symlink(&away, repo.join("blobs")).unwrap();
+        assert_eq!(left(), 0);
     }
 
     #[test]

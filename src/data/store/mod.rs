@@ -13,8 +13,10 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use self::search::Search;
 use super::{
-    Error, Found, HubCache, LocalFile, LocalFiles, NotCached, Observer, Resource, Roots, hub::Hub,
-    net::Network, resource::WEIGHTS,
+    Error, Found, HubCache, LocalFile, LocalFiles, NotCached, Observer, Resource, Roots,
+    hub::Hub,
+    net::{Network, without_query},
+    resource::WEIGHTS,
 };
 
 pub use self::{
@@ -114,9 +116,9 @@ impl Store {
         for resource in self.pinned_resources(found) {
             let standing = match Search::default().run(self, &found.kit, &resource)? {
                 Some(file) => Standing::Here(file),
-                None => self
-                    .origin(&resource)
-                    .map_or(Standing::Nowhere, Standing::Published),
+                None => self.origin(&resource).map_or(Standing::Nowhere, |url| {
+                    Standing::Published(without_query(&url))
+                }),
             };
             status.push((resource, standing));
         }

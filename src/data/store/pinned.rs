@@ -121,7 +121,7 @@ impl PinnedCache {
         ))
     }
 
-    /// Takes over what another cache has pinned, unless something else is pinned here.
+    /// Takes over what another cache has pinned, unless something is pinned here already, and says whether it did.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -130,14 +130,15 @@ impl PinnedCache {
         kit: &str,
         namespace: &str,
         pin: &Pin,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let path = self.pin_record(kit, namespace, &pin.source);
         if path.exists() {
-            return Ok(());
+            return Ok(false);
         }
         let json = serde_json::to_string(pin).expect("plain data is JSON");
         let pins = path.parent().expect("it is in `pins`");
-        disk::write_whole(&path, pins, json.as_bytes())
+        disk::write_whole(&path, pins, json.as_bytes())?;
+        Ok(true)
     }
 
     /// `resource` with what its table or an earlier fetch pins it by.
@@ -155,6 +156,11 @@ impl PinnedCache {
     /// The lock of what is fetched under `name`: its digest, or its source while that is not known.
     pub(in crate::data) fn lock_path(&self, name: &str) -> PathBuf {
         self.lock_of_source(&Sha256::of(name.as_bytes()).to_string())
+    }
+
+    /// The lock of whoever imports.
+    pub(in crate::data) fn import_lock(&self) -> PathBuf {
+        self.root.join("locks").join("import.lock")
     }
 
     /// The same, of the source that hashes to `digest`.

@@ -87,6 +87,7 @@ impl Removal {
             remove_empty_dirs(&left.path);
         }
         let Some(cache) = hub else { return Ok(()) };
+        sweep_removed(cache.root());
         for (repo, commits) in &self.revisions {
             let _lock = Lock::take(&cache.lock_path(repo), patience, |_| ())?;
             remove_revisions(cache, repo, commits)?;
@@ -94,6 +95,22 @@ impl Removal {
         Ok(())
     }
 }
+
+/// Ends removals that were interrupted. What cannot be removed is in nobody's way.
+fn sweep_removed(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(REMOVED.as_bytes())
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// What begins the name of a directory that is being removed.
+const REMOVED: &str = ".removed-";
 
 /// The references go first, then the snapshot in one step, then the blobs that nothing uses any more: whoever looks
 /// meanwhile finds the model whole or not at all.
@@ -105,7 +122,7 @@ fn remove_revisions(
     let dir = cache.repo_dir(repo);
     let trash = |dir: &Path| -> Result<(), Error> {
         let away = dir.with_file_name(format!(
-            ".removed-{}",
+            "{REMOVED}{}",
             std::iter::repeat_with(fastrand::alphanumeric)
                 .take(8)
                 .collect::<String>()
@@ -142,8 +159,14 @@ fn remove_revisions(
             remove_file(&record)?;
         }
     }
+    // What is on its way there may be another program's.
     let left = Inventory::of_repo(cache, repo)?.leftovers;
-    left.iter().try_for_each(|left| remove_file(&left.path))
+    let blobs = left
+        .iter()
+        .filter(|left| left.lock == cache.lock_path(repo));
+    blobs
+        .filter(|left| left.path.extension().is_none())
+        .try_for_each(|left| remove_file(&left.path))
 }
 
 fn remove_file(path: &Path) -> Result<(), Error> {

@@ -211,7 +211,7 @@ impl HubFetch<'_> {
 
     /// The lock that the Python library takes for a blob; without it the same comes twice, and nothing worse.
     fn lock(&self, blob: &Blob, first: &Resource) -> Result<Option<Lock>, Error> {
-        let path = self.cache.blob_lock_path(&self.listing.repo, &blob.id);
+        let path = self.cache.lock_of(&self.listing.repo, &blob.id.to_string());
         match self.store.lock(&path, &first.file, self.observer) {
             Ok(lock) => Ok(Some(lock)),
             Err(error @ Error::Locked { .. }) => Err(error),

@@ -31,6 +31,10 @@ pub(super) fn each_member(path: &Path, take: &mut Take<'_>) -> Result<(), Error>
     if metadata.is_dir() {
         return each_in_dir(path, path, take);
     }
+    if !metadata.is_file() {
+        let kind = io::Error::other("it is no file, directory or archive");
+        return Err(unreadable(path, kind));
+    }
     let read = |source| unreadable(path, source);
     let mut file = File::open(path).map_err(read)?;
     let name = file_name(path);
