@@ -78,7 +78,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Threads to compute with, at most as many as the processor runs at once [default: all of them]')
             [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'Threads to compute with, at most as many as the processor runs at once [default: all of them]')
             [CompletionResult]::new('--set', '--set', [CompletionResultType]::ParameterName, 'Use the file PATH as the model''s KEY, one of those that `inspect` lists; may be repeated')
-            [CompletionResult]::new('--vocab', '--vocab', [CompletionResultType]::ParameterName, 'Short for `--set vocabulary=PATH`')
+            [CompletionResult]::new('--vocab', '--vocab', [CompletionResultType]::ParameterName, 'Short for `--set vocabulary=PATH`, a file in tiktoken form')
             [CompletionResult]::new('--tokenizer', '--tokenizer', [CompletionResultType]::ParameterName, 'Short for `--set tokenizer=PATH`')
             [CompletionResult]::new('--config', '--config', [CompletionResultType]::ParameterName, 'Short for `--set config=PATH`')
             [CompletionResult]::new('--state-dict-key', '--state-dict-key', [CompletionResultType]::ParameterName, 'Where the tensors are in a torch archive, as `model.state_dict`, when that is not found by itself')

@@ -267,7 +267,7 @@ fn no_switch_for_offline_opens_a_socket() {
             let ended = machine.fetch_with(&vars, &args).expect(4);
             let line = ended.error_line();
             assert!(line.contains(spec) && line.contains(why), "{line}");
-            let way = format!("run `pretrained fetch {spec} --cache-dir DIR` where there is");
+            let way = format!("run `pretrained fetch {spec}` where there is a network");
             assert!(ended.stderr.contains(&way), "{}", ended.stderr);
         }
         assert!(machine.cached().is_empty());

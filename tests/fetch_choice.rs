@@ -271,8 +271,9 @@ fn with_keep_going_what_can_come_comes() {
         .lines()
         .filter(|line| line.starts_with("pretrained: "))
         .collect();
-    assert_eq!(errors.len(), 2, "{}", ended.stderr);
+    assert_eq!(errors.len(), 3, "{}", ended.stderr);
     assert!(errors[0].contains("org/none") && errors[1].contains("`config.json`"));
+    assert!(errors[2].contains("2 of 4 inputs failed"), "{}", errors[2]);
     assert_eq!(
         names(&machine),
         ["1_Pooling/config.json", "model.safetensors"]

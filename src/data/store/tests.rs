@@ -155,7 +155,7 @@ fn machine_without_a_home_says_what_to_set() {
     let error = bring(&Roots::default(), "base").unwrap_err();
     let hint = error.hint().unwrap();
     assert!(
-        hint.starts_with("run `pretrained fetch base --cache-dir DIR`"),
+        hint.starts_with("run `pretrained fetch base` where there is a network"),
         "{hint}"
     );
 }
