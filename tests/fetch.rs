@@ -1,4 +1,5 @@
 //! `pretrained fetch` over real HTTP, from a hub on this machine.
+#![cfg(feature = "net")]
 
 mod hub;
 mod program;

@@ -1,4 +1,5 @@
 //! Whom `pretrained fetch` asks, what it says to them, and what it says when they refuse.
+#![cfg(feature = "net")]
 #![allow(
     clippy::unwrap_used,
     reason = "this is test code, though not every function is a test"

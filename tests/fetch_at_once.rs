@@ -1,4 +1,5 @@
 //! Several processes that fetch the same at one time.
+#![cfg(feature = "net")]
 #![allow(
     clippy::unwrap_used,
     reason = "this is test code, though not every function is a test"

@@ -1,4 +1,5 @@
 //! Which files of a repository `pretrained fetch` brings, at which commit, and how it says so.
+#![cfg(feature = "net")]
 #![allow(
     clippy::unwrap_used,
     reason = "this is test code, though not every function is a test"

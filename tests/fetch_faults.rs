@@ -1,5 +1,6 @@
 //! What a bad network or a bad hub does to `pretrained fetch`: a typed error, nothing wrong under a final name, and a
 //! next run that completes.
+#![cfg(feature = "net")]
 #![allow(
     clippy::unwrap_used,
     reason = "this is test code, though not every function is a test"

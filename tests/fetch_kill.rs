@@ -1,4 +1,5 @@
 //! A fetch that is killed at any moment leaves nothing wrong behind, and the next one completes it.
+#![cfg(feature = "net")]
 #![allow(
     clippy::unwrap_used,
     reason = "this is test code, though not every function is a test"

@@ -1,4 +1,5 @@
 //! `pretrained fetch` of rows of a table of the user's: sources in order, mirrors, pins, and what has none.
+#![cfg(feature = "net")]
 #![allow(
     clippy::unwrap_used,
     reason = "this is test code, though not every function is a test"

@@ -1,4 +1,5 @@
 //! Caches on file systems that lack something: room, links, locks, or leave to write.
+#![cfg(feature = "net")]
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
 //! One cache for `pretrained` and for Python's huggingface_hub: what either has fetched is there for the other.
+#![cfg(feature = "net")]
 #![allow(
     clippy::unwrap_used,
     reason = "this is test code, though not every function is a test"
