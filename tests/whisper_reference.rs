@@ -19,7 +19,7 @@ use pretrained::data::{Roots, Spec, Store};
 use pretrained::kits::whisper::{
     Loading, Options, Package, Task, Transcriber, Transcript, Whisper, catalog, factory,
 };
-use pretrained::nn::UnknownTensors;
+use pretrained::nn::{Precision, UnknownTensors};
 use safetensors::SafeTensors;
 use serde::Deserialize;
 
@@ -89,7 +89,7 @@ fn cpu() -> Cpu {
 }
 
 fn model(spec: &str) -> Transcriber<Cpu> {
-    Transcriber::load(cpu(), package(spec)).unwrap()
+    Transcriber::load(cpu(), package(spec), Precision::F32).unwrap()
 }
 
 fn samples(path: &Path) -> Vec<f32> {
@@ -136,8 +136,7 @@ fn transcribe(model: &Transcriber<Cpu>, run: &GoldenRun) -> Transcript {
     let features = features(&recording(&run.file), model.dims().n_mels);
     let every_segment = &mut |_: &_| ControlFlow::Continue(());
     model
-        .backend()
-        .enter(|| model.transcribe(&features, &options, every_segment))
+        .transcribe(&features, &options, every_segment)
         .unwrap()
         .0
 }
@@ -340,6 +339,7 @@ fn assert_stages_are_the_reference_s(spec: &str, name: &str, mel_step: usize) {
         &*package.checkpoint,
         package.dims.clone(),
         UnknownTensors::Refuse,
+        Precision::F32,
     )
     .unwrap();
     let (n_mels, n_state) = (package.dims.n_mels, package.dims.n_audio_state);

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use half::{bf16, f16};
 use pretrained::checkpoint::{self, Checkpoint, Dtype, Tensor};
-use pretrained::compute::quant::quantize_rows;
+use pretrained::compute::quant::q8_row;
 use pretrained::kits::whisper::with_openai_names;
 use sha2::{Digest, Sha256};
 
@@ -139,7 +139,13 @@ fn quantized(source: &dyn Checkpoint) -> Result<BTreeMap<String, Tensor>, Box<dy
             tensors.insert(name.to_owned(), tensor);
             continue;
         }
-        let (codes, scales) = quantize_rows(&values(name, &tensor)?, cols);
+        let values = values(name, &tensor)?;
+        let mut codes = vec![0; values.len()];
+        let scales: Vec<f32> = values
+            .chunks_exact(cols)
+            .zip(codes.chunks_exact_mut(cols))
+            .map(|(row, codes)| q8_row(row, codes))
+            .collect();
         let codes = Tensor {
             dtype: Dtype::I8,
             shape: vec![rows, cols],

@@ -1,6 +1,8 @@
 //! The operations that models are written in.
 
-use super::weight::Weight;
+use bytes::Bytes;
+
+use super::weight::{Format, Weight};
 
 /// What follows a linear layer or a convolution, fused into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,76 @@ pub enum AttentionMask {
     Full,
     /// Those up to its own position, the queries being the last ones appended to the cache.
     Causal,
+    /// The last so many up to its own position.
+    Window(usize),
+}
+
+/// How queries look at keys.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attention {
+    /// Heads of the queries, a multiple of those of keys and values: neighbours share one.
+    pub n_head: usize,
+    /// Keys that a query sees.
+    pub mask: AttentionMask,
+    /// Factor of the scores, most often `1 / √head_dim`.
+    pub scale: f32,
+}
+
+/// What a cache of keys and values keeps them in, and with it how they are multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KvFormat {
+    /// f32.
+    F32,
+    /// IEEE halves; products in f32.
+    F16,
+    /// bfloat16; where there are many queries, they and the weights of the mixture are rounded to it too.
+    Bf16,
+    /// int8 with a scale for each position and head; as [`KvFormat::Bf16`] where there are many queries.
+    Q8,
+}
+
+/// The extents of a cache of keys and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KvShape {
+    /// Sequences.
+    pub batch: usize,
+    /// Positions that a sequence has room for.
+    pub capacity: usize,
+    /// Heads of keys and values.
+    pub n_kv_head: usize,
+    /// Values of a key, and of a value.
+    pub head_dim: usize,
+    /// What they are kept in.
+    pub format: KvFormat,
+}
+
+/// What a linear layer does besides multiplying: `activation(x · wᵀ + bias) + residual`.
+#[derive(Debug)]
+pub struct Fused<'a, T> {
+    /// `[out]`.
+    pub bias: Option<&'a T>,
+    /// Applied to the sum.
+    pub activation: Activation,
+    /// Of the shape of the result.
+    pub residual: Option<&'a T>,
+}
+
+impl<T> Clone for Fused<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Fused<'_, T> {}
+
+impl<T> Default for Fused<'_, T> {
+    fn default() -> Self {
+        Self {
+            bias: None,
+            activation: Activation::Identity,
+            residual: None,
+        }
+    }
 }
 
 /// A one-dimensional convolution over `[batch, length, channels]`, zero-padded on both sides.
@@ -71,7 +143,7 @@ pub enum Error {
         /// How many were asked for.
         threads: usize,
         /// The reason.
-        source: rayon::ThreadPoolBuildError,
+        source: std::io::Error,
     },
 }
 
@@ -102,11 +174,30 @@ pub trait Backend: Send + Sync {
     /// The device was lost.
     fn download(&self, x: &Self::Tensor) -> Result<Vec<f32>, Error>;
 
-    /// Prepares a weight `[out, in]`, without a copy where the stored bytes can be used as they are.
+    /// Prepares a weight `[out, in]` to be multiplied in `format`.
     ///
     /// # Errors
-    /// Bytes and shape disagree, or out of device memory.
-    fn matrix(&self, weight: Weight) -> Result<Self::Matrix, Error>;
+    /// Out of device memory.
+    fn matrix(&self, weight: &Weight, format: Format) -> Result<Self::Matrix, Error>;
+
+    /// The name of the layout that this backend prepares weights in, if prepared weights can be kept as bytes: equal names
+    /// mean that each can use the other's.
+    fn layout(&self) -> Option<String>;
+
+    /// The bytes of a prepared weight.
+    fn matrix_bytes<'a>(&self, matrix: &'a Self::Matrix) -> Option<&'a Bytes>;
+
+    /// A weight that a backend of the same layout has prepared, where its bytes lie.
+    ///
+    /// # Errors
+    /// The bytes are not as many as shape and format ask for, or not aligned for words of 32 bits.
+    fn matrix_from_bytes(
+        &self,
+        rows: usize,
+        cols: usize,
+        format: Format,
+        bytes: Bytes,
+    ) -> Result<Self::Matrix, Error>;
 
     /// Rows `ids` of `table` `[vocab, width]`: `[batch, ids / batch, width]`.
     ///
@@ -121,7 +212,7 @@ pub trait Backend: Send + Sync {
     /// The device was lost.
     fn add(&self, x: &Self::Tensor, y: &Self::Tensor) -> Result<Self::Tensor, Error>;
 
-    /// `activation(x · wᵀ + bias)`: `x` `[…, in]`, `w` `[out, in]`, `bias` `[out]`, result `[…, out]`.
+    /// `activation(x · wᵀ + bias) + residual`: `x` `[…, in]`, `w` `[out, in]`, result `[…, out]`.
     ///
     /// # Errors
     /// The device was lost.
@@ -129,12 +220,11 @@ pub trait Backend: Send + Sync {
         &self,
         x: &Self::Tensor,
         w: &Self::Matrix,
-        bias: Option<&Self::Tensor>,
-        activation: Activation,
+        fused: Fused<'_, Self::Tensor>,
     ) -> Result<Self::Tensor, Error>;
 
     /// Convolution over positions: `x` `[batch, length, in]`, `w` `[out, kernel · in]` with the kernel position outermost,
-    /// `bias` `[out]`, result `[batch, out_length, out]`.
+    /// result `[batch, out_length, out]`.
     ///
     /// # Errors
     /// The device was lost.
@@ -142,9 +232,8 @@ pub trait Backend: Send + Sync {
         &self,
         x: &Self::Tensor,
         w: &Self::Matrix,
-        bias: Option<&Self::Tensor>,
         conv: Conv,
-        activation: Activation,
+        fused: Fused<'_, Self::Tensor>,
     ) -> Result<Self::Tensor, Error>;
 
     /// `(x − mean) / √(variance + eps) · gain + bias` over the last axis; `gain` and `bias` `[width]`.
@@ -165,14 +254,13 @@ pub trait Backend: Send + Sync {
     /// The device was lost.
     fn positions(&self, x: &Self::Tensor, from: usize, to: usize) -> Result<Self::Tensor, Error>;
 
-    /// An empty cache for `batch` sequences of up to `capacity` positions, `width` values a key and a value.
+    /// An empty cache.
     ///
     /// # Errors
     /// Out of device memory.
-    fn kv_cache(&self, batch: usize, capacity: usize, width: usize)
-    -> Result<Self::KvCache, Error>;
+    fn kv_cache(&self, shape: KvShape) -> Result<Self::KvCache, Error>;
 
-    /// Appends `k` and `v` `[batch, new, width]` to a cache.
+    /// Appends `k` and `v` `[batch, new, n_kv_head · head_dim]` to a cache.
     ///
     /// # Errors
     /// The device was lost.
@@ -186,8 +274,8 @@ pub trait Backend: Send + Sync {
     /// Forgets all but the first `len` positions of a cache.
     fn kv_truncate(&self, cache: &mut Self::KvCache, len: usize);
 
-    /// `softmax(q · kᵀ / √head_dim) · v` for each head: `q` `[batch, new, width]` gives `[batch, new, width]`, the heads side
-    /// by side in `width`. A cache of one sequence serves every sequence of `q`.
+    /// `softmax(scale · q · kᵀ) · v` for each head: `q` `[batch, new, n_head · head_dim]`, the heads side by side, gives the
+    /// same shape. A cache of one sequence serves every sequence of `q`.
     ///
     /// # Errors
     /// The device was lost.
@@ -195,7 +283,6 @@ pub trait Backend: Send + Sync {
         &self,
         q: &Self::Tensor,
         cache: &Self::KvCache,
-        n_head: usize,
-        mask: AttentionMask,
+        attention: Attention,
     ) -> Result<Self::Tensor, Error>;
 }

@@ -7,7 +7,10 @@ use bytes::Bytes;
 
 use super::cpu::{Cpu, Isa};
 use super::reference::Reference;
-use super::{Activation, AttentionMask, Backend, Conv, Weight, WeightFormat, quant};
+use super::{
+    Activation, Attention, AttentionMask, Backend, Conv, Format, Fused, KvFormat, KvShape, Weight,
+    WeightFormat, quant,
+};
 
 /// Relative to the sum of the magnitudes that were added: half a ULP for each of √k independent roundings, and some.
 const SUM_BOUND: f64 = 2.4e-7;
@@ -15,8 +18,10 @@ const SUM_BOUND: f64 = 2.4e-7;
 const GELU_BOUND: f64 = 5e-7;
 /// Relative to the largest value of a row.
 const NORM_BOUND: f64 = 2e-6;
-/// Relative to the largest value of `v`.
+/// Absolute, for values in [−1, 1].
 const ATTENTION_BOUND: f64 = 4e-6;
+/// The same where queries and weights are rounded to bfloat16, whose steps are 2⁻⁸ of a value.
+const BF16_ATTENTION_BOUND: f64 = 2e-2;
 
 fn backends() -> Vec<(String, Cpu)> {
     let isas = Isa::available();
@@ -58,13 +63,18 @@ fn assert_close(what: &str, ours: &[f32], truth: &[f32], bound: impl Fn(usize) -
     }
 }
 
-/// Each storage format of a weight with these values, by name.
-fn formats(values: &[f32], rows: usize, cols: usize) -> Vec<(&'static str, Weight)> {
+/// Each format that a weight with these values can be stored and multiplied in, by name.
+fn formats(values: &[f32], rows: usize, cols: usize) -> Vec<(String, Weight, Format)> {
     let half: Vec<half::f16> = values.iter().map(|&v| half::f16::from_f32(v)).collect();
     let brain: Vec<half::bf16> = values.iter().map(|&v| half::bf16::from_f32(v)).collect();
-    let (codes, scales) = quant::quantize_rows(values, cols);
+    let mut codes = vec![0; values.len()];
+    let scales = codes
+        .chunks_exact_mut(cols)
+        .zip(values.chunks_exact(cols))
+        .map(|(codes, row)| quant::q8_row(row, codes))
+        .collect();
     let bytes = |slice: &[u8]| Bytes::copy_from_slice(slice);
-    let formats = [
+    let stored = [
         (
             "f32",
             WeightFormat::F32(bytes(bytemuck::cast_slice(values))),
@@ -82,57 +92,84 @@ fn formats(values: &[f32], rows: usize, cols: usize) -> Vec<(&'static str, Weigh
             },
         ),
     ];
-    formats
-        .map(|(name, format)| (name, Weight::new(rows, cols, format).unwrap()))
-        .into()
-}
-
-/// `activation(x · wᵀ + bias)` on a backend and on the reference, within the bound of a sum.
-fn linear_agrees(
-    name: &str,
-    cpu: &Cpu,
-    x: &[f32],
-    weight: &Weight,
-    m: usize,
-    activation: Activation,
-) {
-    let (n, k) = (weight.rows(), weight.cols());
-    let bias = uniform(3, n);
-    let truth = run_linear(&Reference, x, weight, &bias, m, activation);
-    let ours = run_linear(cpu, x, weight, &bias, m, activation);
-
-    let mut magnitudes = Reference.matrix(weight.clone()).unwrap();
-    magnitudes.2.iter_mut().for_each(|w| *w = w.abs());
-    let x: Vec<f32> = x.iter().map(|x| x.abs()).collect();
-    let x = Reference.upload(&[m, k], &x).unwrap();
-    let sums = Reference
-        .linear(&x, &magnitudes, None, Activation::Identity)
-        .unwrap();
-    let sums = Reference.download(&sums).unwrap();
-    let slack = if activation == Activation::GeluErf {
-        GELU_BOUND
-    } else {
-        0.0
-    };
-    assert_close(name, &ours, &truth, |i| {
-        let sum = f64::from(sums[i]) + f64::from(bias[i % n].abs());
-        (SUM_BOUND * (k as f64).sqrt()) * sum + slack * sum + f64::from(f32::MIN_POSITIVE)
+    let stored = stored.map(|(name, format)| (name, Weight::new(rows, cols, format).unwrap()));
+    let formats = [
+        Format::F32,
+        Format::Bf16,
+        Format::Q8,
+        Format::Q8Group,
+        Format::Q4Group,
+    ];
+    let pairs = stored.iter().flat_map(|(name, weight)| {
+        formats.map(|format| {
+            let name = format!("{name} as {}", format.name());
+            (name, weight.clone(), format)
+        })
     });
+    // From singles into each format, and each other storage into its own and into singles.
+    pairs
+        .filter(|(name, weight, format)| {
+            name.starts_with("f32") || *format == Format::F32 || *format == weight.multiplied_in()
+        })
+        .collect()
 }
 
-fn run_linear<B: Backend>(
-    b: &B,
-    x: &[f32],
-    w: &Weight,
-    bias: &[f32],
+/// A linear layer to be compared: `m` rows of `x`, a weight and what it is multiplied in, and what follows.
+struct Layer<'a> {
+    x: &'a [f32],
     m: usize,
+    weight: &'a Weight,
+    format: Format,
     activation: Activation,
-) -> Vec<f32> {
-    let x = b.upload(&[m, w.cols()], x).unwrap();
-    let bias = b.upload(&[bias.len()], bias).unwrap();
-    let w = b.matrix(w.clone()).unwrap();
-    b.download(&b.linear(&x, &w, Some(&bias), activation).unwrap())
-        .unwrap()
+    has_residual: bool,
+}
+
+impl Layer<'_> {
+    fn bias(&self) -> Vec<f32> {
+        uniform(3, self.weight.rows())
+    }
+
+    fn run<B: Backend>(&self, b: &B) -> Vec<f32> {
+        let n = self.weight.rows();
+        let x = b.upload(&[self.m, self.weight.cols()], self.x).unwrap();
+        let bias = b.upload(&[n], &self.bias()).unwrap();
+        let residual = b.upload(&[self.m, n], &uniform(4, self.m * n)).unwrap();
+        let w = b.matrix(self.weight, self.format).unwrap();
+        let fused = Fused {
+            bias: Some(&bias),
+            activation: self.activation,
+            residual: self.has_residual.then_some(&residual),
+        };
+        b.download(&b.linear(&x, &w, fused).unwrap()).unwrap()
+    }
+
+    /// Fails unless the layer's values are the reference's, within the bound of a sum.
+    fn agrees(&self, name: &str, cpu: &Cpu) {
+        let (n, k) = (self.weight.rows(), self.weight.cols());
+        let bias = self.bias();
+        let (ours, truth) = (self.run(cpu), self.run(&Reference));
+
+        let magnitudes = Reference
+            .matrix(self.weight, self.format)
+            .unwrap()
+            .magnitudes();
+        let x: Vec<f32> = self.x.iter().map(|x| x.abs()).collect();
+        let x = Reference.upload(&[self.m, k], &x).unwrap();
+        let sums = Reference.linear(&x, &magnitudes, Fused::default()).unwrap();
+        let sums = Reference.download(&sums).unwrap();
+        let slack = if self.activation == Activation::Identity {
+            0.0
+        } else {
+            GELU_BOUND
+        };
+        assert_close(name, &ours, &truth, |i| {
+            let sum = f64::from(sums[i]) + f64::from(bias[i % n].abs());
+            let residual = if self.has_residual { 1.0 } else { 0.0 };
+            SUM_BOUND * (k as f64).sqrt() * (sum + residual)
+                + slack * sum
+                + f64::from(f32::MIN_POSITIVE)
+        });
+    }
 }
 
 #[test]
@@ -156,10 +193,24 @@ fn linear_layers_agree() {
     for (name, cpu) in backends() {
         for (m, n, k) in sizes {
             let (x, w) = (uniform(1, m * k), uniform(2, n * k));
-            for (format, weight) in formats(&w, n, k) {
-                for activation in [Activation::Identity, Activation::GeluErf] {
-                    let what = format!("{name}: {m} x {n} x {k}, {format}, {activation:?}");
-                    linear_agrees(&what, &cpu, &x, &weight, m, activation);
+            for (format_name, weight, format) in formats(&w, n, k) {
+                for (activation, has_residual) in [
+                    (Activation::Identity, false),
+                    (Activation::Identity, true),
+                    (Activation::GeluErf, true),
+                ] {
+                    let layer = Layer {
+                        x: &x,
+                        m,
+                        weight: &weight,
+                        format,
+                        activation,
+                        has_residual,
+                    };
+                    layer.agrees(
+                        &format!("{name}: {m} x {n} x {k}, {format_name}, {activation:?}"),
+                        &cpu,
+                    );
                 }
             }
         }
@@ -182,17 +233,17 @@ fn linear_layers_agree_on_extreme_values() {
     ];
     for (name, cpu) in backends() {
         for (kind, x, w) in &kinds {
-            for (format, weight) in formats(w, n, k) {
+            for (format_name, weight, format) in formats(w, n, k) {
                 for rows in [1, 3, m] {
-                    let what = format!("{name}: {kind}, {format}, {rows} rows");
-                    linear_agrees(
-                        &what,
-                        &cpu,
-                        &x[..rows * k],
-                        &weight,
-                        rows,
-                        Activation::Identity,
-                    );
+                    let layer = Layer {
+                        x: &x[..rows * k],
+                        m: rows,
+                        weight: &weight,
+                        format,
+                        activation: Activation::Identity,
+                        has_residual: false,
+                    };
+                    layer.agrees(&format!("{name}: {kind}, {format_name}, {rows} rows"), &cpu);
                 }
             }
         }
@@ -201,22 +252,26 @@ fn linear_layers_agree_on_extreme_values() {
 
 #[test]
 fn infinities_and_nans_stay_visible() {
-    let weight = Weight::from_f32(3, 2, vec![1.0; 6]);
     for (name, cpu) in backends() {
-        for rows in [1, 2, 40] {
-            for bad in [f32::INFINITY, f32::NAN] {
-                let y = run_linear(
-                    &cpu,
-                    &vec![bad; rows * 2],
-                    &weight,
-                    &[0.0; 3],
-                    rows,
-                    Activation::Identity,
-                );
-                assert!(
-                    y.iter().all(|y| !y.is_finite()),
-                    "{name}: {bad} in {rows} rows gave {y:?}"
-                );
+        for (format_name, weight, format) in formats(&[1.0; 3 * 70], 3, 70) {
+            for rows in [1, 2, 40] {
+                for bad in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
+                    let mut x = vec![0.5; rows * 70];
+                    x.iter_mut().skip(33).step_by(70).for_each(|x| *x = bad);
+                    let layer = Layer {
+                        x: &x,
+                        m: rows,
+                        weight: &weight,
+                        format,
+                        activation: Activation::Identity,
+                        has_residual: false,
+                    };
+                    let y = layer.run(&cpu);
+                    assert!(
+                        y.iter().all(|y| !y.is_finite()),
+                        "{name}, {format_name}: {bad} in {rows} rows gave {y:?}"
+                    );
+                }
             }
         }
     }
@@ -305,12 +360,12 @@ fn run_conv<B: Backend>(
         b.upload(shape, x).unwrap(),
         b.upload(&[bias.len()], bias).unwrap(),
     );
-    let w = b.matrix(w.clone()).unwrap();
-    b.download(
-        &b.conv1d(&x, &w, Some(&bias), conv, Activation::Identity)
-            .unwrap(),
-    )
-    .unwrap()
+    let w = b.matrix(w, Format::F32).unwrap();
+    let fused = Fused {
+        bias: Some(&bias),
+        ..Fused::default()
+    };
+    b.download(&b.conv1d(&x, &w, conv, fused).unwrap()).unwrap()
 }
 
 #[test]
@@ -339,11 +394,13 @@ fn run_norm<B: Backend>(b: &B, x: &[f32], width: usize) -> Vec<f32> {
         .unwrap()
 }
 
-/// Queries, cached positions, heads and their size, sequences of queries, sequences cached.
+/// Queries, cached positions, heads of queries and of keys, and their size; sequences of queries, sequences cached.
+#[derive(Clone, Copy)]
 struct AttentionCase {
     new: usize,
     len: usize,
     n_head: usize,
+    n_kv_head: usize,
     head_dim: usize,
     batch: usize,
     cached: usize,
@@ -351,103 +408,124 @@ struct AttentionCase {
 
 #[test]
 fn attention_agrees() {
-    let case = |new, len, n_head, head_dim, batch, cached| AttentionCase {
+    let case = |new, len, [n_head, n_kv_head]: [usize; 2], head_dim, batch, cached| AttentionCase {
         new,
         len,
         n_head,
+        n_kv_head,
         head_dim,
         batch,
         cached,
     };
     let cases = [
-        case(1, 1, 1, 1, 1, 1),
-        case(1, 33, 3, 5, 1, 1),
-        case(1, 65, 2, 64, 5, 1),
-        case(3, 7, 2, 16, 2, 2),
-        case(8, 100, 1, 33, 1, 1),
-        case(9, 9, 3, 64, 1, 1),
-        case(50, 131, 2, 40, 2, 2),
-        case(97, 97, 4, 8, 1, 1),
+        case(1, 1, [1, 1], 1, 1, 1),
+        case(1, 33, [3, 3], 5, 1, 1),
+        case(1, 65, [2, 2], 64, 5, 1),
+        case(1, 70, [4, 2], 66, 2, 2),
+        case(3, 7, [2, 2], 16, 2, 2),
+        case(8, 100, [1, 1], 33, 1, 1),
+        case(9, 9, [3, 3], 64, 1, 1),
+        case(33, 300, [6, 2], 33, 1, 1),
+        case(50, 131, [2, 2], 40, 2, 2),
+        case(97, 97, [4, 4], 8, 1, 1),
+        case(70, 721, [2, 1], 7, 3, 1),
     ];
+    let masks = [
+        AttentionMask::Full,
+        AttentionMask::Causal,
+        AttentionMask::Window(1),
+        AttentionMask::Window(30),
+    ];
+    let formats = [KvFormat::F32, KvFormat::F16, KvFormat::Bf16, KvFormat::Q8];
     for (name, cpu) in backends() {
-        for case in &cases {
-            for mask in [AttentionMask::Full, AttentionMask::Causal] {
-                let (truth, ours) = (
-                    run_attention(&Reference, case, mask),
-                    run_attention(&cpu, case, mask),
-                );
-                let AttentionCase {
-                    new,
-                    len,
-                    n_head,
-                    head_dim,
-                    batch,
-                    ..
-                } = case;
-                let what = format!(
-                    "{name}: {new} x {len}, {n_head} heads of {head_dim}, batch {batch}, {mask:?}"
-                );
-                assert_close(&what, &ours, &truth, |_| ATTENTION_BOUND);
+        for case in cases {
+            for mask in masks {
+                for format in formats {
+                    let truth = run_attention(&Reference, case, mask, format);
+                    let ours = run_attention(&cpu, case, mask, format);
+                    let AttentionCase {
+                        new, len, head_dim, ..
+                    } = case;
+                    let what =
+                        format!("{name}: {new} x {len}, heads of {head_dim}, {mask:?}, {format:?}");
+                    let bound = match format {
+                        KvFormat::F32 | KvFormat::F16 => ATTENTION_BOUND,
+                        KvFormat::Bf16 | KvFormat::Q8 if new > 8 => BF16_ATTENTION_BOUND,
+                        KvFormat::Bf16 | KvFormat::Q8 => ATTENTION_BOUND,
+                    };
+                    assert_close(&what, &ours, &truth, |_| bound);
+                }
             }
         }
     }
 }
 
-fn run_attention<B: Backend>(b: &B, case: &AttentionCase, mask: AttentionMask) -> Vec<f32> {
-    let &AttentionCase {
+fn run_attention<B: Backend>(
+    b: &B,
+    case: AttentionCase,
+    mask: AttentionMask,
+    format: KvFormat,
+) -> Vec<f32> {
+    let AttentionCase {
         new,
         len,
         n_head,
+        n_kv_head,
         head_dim,
         batch,
         cached,
     } = case;
-    let width = n_head * head_dim;
-    let upload = |seed, batch, rows| {
-        b.upload(&[batch, rows, width], &uniform(seed, batch * rows * width))
+    let upload = |seed, batch, rows, heads| {
+        let shape = [batch, rows, heads * head_dim];
+        b.upload(&shape, &uniform(seed, shape.iter().product()))
             .unwrap()
     };
-    let mut cache = b.kv_cache(cached, len + 3, width).unwrap();
-    b.kv_append(&mut cache, &upload(6, cached, len), &upload(7, cached, len))
-        .unwrap();
+    let shape = KvShape {
+        batch: cached,
+        capacity: len + 3,
+        n_kv_head,
+        head_dim,
+        format,
+    };
+    let mut cache = b.kv_cache(shape).unwrap();
+    let append = |cache: &mut B::KvCache, seed, rows| {
+        let (k, v) = (
+            upload(seed, cached, rows, n_kv_head),
+            upload(seed + 1, cached, rows, n_kv_head),
+        );
+        b.kv_append(cache, &k, &v).unwrap();
+    };
+    append(&mut cache, 6, len);
     b.kv_truncate(&mut cache, 0); // what was there before must not shine through
     let first = len / 2; // in two steps, as a prompt and its continuation
-    b.kv_append(
-        &mut cache,
-        &upload(2, cached, first),
-        &upload(3, cached, first),
-    )
-    .unwrap();
-    b.kv_append(
-        &mut cache,
-        &upload(4, cached, len - first),
-        &upload(5, cached, len - first),
-    )
-    .unwrap();
-    b.download(
-        &b.attention(&upload(1, batch, new), &cache, n_head, mask)
-            .unwrap(),
-    )
-    .unwrap()
+    append(&mut cache, 2, first);
+    append(&mut cache, 4, len - first);
+    let attention = Attention {
+        n_head,
+        mask,
+        scale: 1.0 / (head_dim as f32).sqrt(),
+    };
+    let q = upload(1, batch, new, n_head);
+    b.download(&b.attention(&q, &cache, attention).unwrap())
+        .unwrap()
 }
 
 #[test]
 fn gathers_sums_and_positions_are_exact() {
     let table = uniform(1, 7 * 5);
     for (name, cpu) in backends() {
-        for (format, weight) in formats(&table, 7, 5) {
-            let what = format!("{name}, {format}");
+        for (format_name, weight, format) in formats(&table, 7, 5) {
             assert_eq!(
-                run_moves(&cpu, &weight),
-                run_moves(&Reference, &weight),
-                "{what}"
+                run_moves(&cpu, &weight, format),
+                run_moves(&Reference, &weight, format),
+                "{name}, {format_name}"
             );
         }
     }
 }
 
-fn run_moves<B: Backend>(b: &B, table: &Weight) -> Vec<f32> {
-    let table = b.matrix(table.clone()).unwrap();
+fn run_moves<B: Backend>(b: &B, table: &Weight, format: Format) -> Vec<f32> {
+    let table = b.matrix(table, format).unwrap();
     let x = b.embed(&table, &[6, 0, 3, 3, 1, 2], 2).unwrap();
     let y = b.upload(&[3, 5], &uniform(2, 15)).unwrap();
     let x = b.add(&x, &y).unwrap();
@@ -471,41 +549,62 @@ fn sums_of_many_values_are_exact() {
 }
 
 #[test]
+fn packed_weights_can_be_kept_and_used_again() {
+    let (n, k) = (37, 70);
+    for (name, cpu) in backends() {
+        for (format_name, weight, format) in formats(&uniform(2, n * k), n, k) {
+            let packed = cpu.matrix(&weight, format).unwrap();
+            let bytes = cpu.matrix_bytes(&packed).unwrap().clone();
+            let again = cpu.matrix_from_bytes(n, k, format, bytes.clone()).unwrap();
+            let x = cpu.upload(&[3, k], &uniform(1, 3 * k)).unwrap();
+            let run = |w| {
+                cpu.download(&cpu.linear(&x, w, Fused::default()).unwrap())
+                    .unwrap()
+            };
+            assert_eq!(run(&packed), run(&again), "{name}, {format_name}");
+            for (rows, bytes) in [(n + 32, bytes.clone()), (n, bytes.slice(4..))] {
+                cpu.matrix_from_bytes(rows, k, format, bytes).unwrap_err();
+            }
+        }
+    }
+}
+
+#[test]
 fn the_number_of_threads_does_not_change_a_bit() {
     let weight = Weight::from_f32(130, 400, uniform(2, 130 * 400));
     let case = AttentionCase {
         new: 60,
         len: 90,
         n_head: 4,
+        n_kv_head: 4,
         head_dim: 16,
         batch: 1,
         cached: 1,
     };
     for isa in Isa::available() {
-        let results = [1, 2, 3].map(|threads| {
-            let cpu = Cpu::new(isa, threads).unwrap();
-            let many = run_linear(
-                &cpu,
-                &uniform(1, 200 * 400),
-                &weight,
-                &uniform(3, 130),
-                200,
-                Activation::GeluErf,
+        for format in [Format::F32, Format::Bf16, Format::Q8, Format::Q4Group] {
+            let results = [1, 2, 3].map(|threads| {
+                let cpu = Cpu::new(isa, threads).unwrap();
+                let layer = |m| {
+                    Layer {
+                        x: &uniform(1, m * 400),
+                        m,
+                        weight: &weight,
+                        format,
+                        activation: Activation::GeluErf,
+                        has_residual: true,
+                    }
+                    .run(&cpu)
+                };
+                let attended = run_attention(&cpu, case, AttentionMask::Causal, KvFormat::Bf16);
+                (layer(200), layer(1), attended)
+            });
+            assert!(
+                results[0] == results[1] && results[0] == results[2],
+                "{}, {}",
+                isa.name(),
+                format.name()
             );
-            let one = run_linear(
-                &cpu,
-                &uniform(1, 400),
-                &weight,
-                &uniform(3, 130),
-                1,
-                Activation::GeluErf,
-            );
-            (many, one, run_attention(&cpu, &case, AttentionMask::Causal))
-        });
-        assert!(
-            results[0] == results[1] && results[0] == results[2],
-            "{}",
-            isa.name()
-        );
+        }
     }
 }

@@ -12,5 +12,7 @@ mod weight;
 #[cfg(test)]
 mod conformance;
 
-pub use backend::{Activation, AttentionMask, Backend, Conv, Error};
-pub use weight::{Weight, WeightFormat};
+pub use backend::{
+    Activation, Attention, AttentionMask, Backend, Conv, Error, Fused, KvFormat, KvShape,
+};
+pub use weight::{Format, Weight, WeightFormat};

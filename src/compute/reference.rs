@@ -2,7 +2,19 @@
 //!
 //! Sums are in f64. Every other backend is held against this one; it is held against the original libraries by goldens.
 
-use super::{Activation, AttentionMask, Backend, Conv, Error, Weight};
+use bytes::Bytes;
+use half::{bf16, f16};
+
+use super::quant::{GROUP, RowRoom};
+use super::{
+    Activation, Attention, AttentionMask, Backend, Conv, Error, Format, Fused, KvFormat, KvShape,
+    Weight,
+};
+
+/// The largest int8 code of activations; the scale of codes is the largest magnitude over it.
+pub(super) const MAX_CODE: f32 = 127.0;
+/// Activations that are all smaller count as zeros when they become int8: `127 / max |x|` stays finite.
+pub(super) const SMALLEST_QUANTISED: f32 = 1e-35;
 
 /// Φ's odd relative: `2/√π · ∫₀ˣ e^(−t²) dt`.
 pub fn erf(x: f64) -> f64 {
@@ -17,23 +29,46 @@ pub fn activate(activation: Activation, x: f64) -> f64 {
     }
 }
 
-/// `activation(x · wᵀ + bias)`: `x` `[m, k]`, `w` `[n, k]`, `bias` `[n]`, result `[m, n]`.
-pub fn linear(
-    x: &[f32],
-    w: &[f32],
-    bias: Option<&[f32]>,
-    k: usize,
-    n: usize,
-    activation: Activation,
-) -> Vec<f32> {
-    let mut y = Vec::with_capacity(x.len() / k.max(1) * n);
-    for row in x.chunks_exact(k) {
-        for (j, weights) in w.chunks_exact(k).enumerate() {
-            let mut sum = bias.map_or(0.0, |bias| f64::from(bias[j]));
+/// A row of activations as a product in `format` sees it.
+pub fn as_multiplied(row: &[f32], format: Format) -> Vec<f64> {
+    match format {
+        Format::F32 => row.iter().map(|&x| f64::from(x)).collect(),
+        Format::Bf16 => row.iter().map(|&x| bf16::from_f32(x).to_f64()).collect(),
+        Format::Q8 => as_codes(row),
+        Format::Q8Group | Format::Q4Group => row.chunks(GROUP).flat_map(as_codes).collect(),
+    }
+}
+
+/// `round(x · 127 / max |x|) · max |x| / 127`, ties to even; NaN if a value is not finite.
+fn as_codes(values: &[f32]) -> Vec<f64> {
+    let largest = values
+        .iter()
+        .fold(0.0f32, |largest, x| largest.max(x.abs()));
+    if !values.iter().all(|x| x.is_finite()) {
+        return vec![f64::NAN; values.len()];
+    }
+    if largest < SMALLEST_QUANTISED {
+        return vec![0.0; values.len()];
+    }
+    let (per_step, scale) = (MAX_CODE / largest, largest / MAX_CODE);
+    values
+        .iter()
+        .map(|x| f64::from((x * per_step).round_ties_even()) * f64::from(scale))
+        .collect()
+}
+
+/// `activation(x · wᵀ + bias) + residual`: `x` `[m, k]`, `w` `[n, k]`, `bias` `[n]`, `residual` and result `[m, n]`.
+pub fn linear(x: &[f32], w: &Matrix, fused: Fused<'_, Tensor>) -> Vec<f32> {
+    let mut y = Vec::with_capacity(x.len() / w.cols.max(1) * w.rows);
+    for row in x.chunks_exact(w.cols) {
+        let row = as_multiplied(row, w.format);
+        for (j, weights) in w.values.chunks_exact(w.cols).enumerate() {
+            let mut sum = fused.bias.map_or(0.0, |bias| f64::from(bias.values[j]));
             for (&x, &w) in row.iter().zip(weights) {
-                sum += f64::from(x) * f64::from(w);
+                sum += x * f64::from(w);
             }
-            y.push(activate(activation, sum) as f32);
+            let residual = fused.residual.map_or(0.0, |r| f64::from(r.values[y.len()]));
+            y.push((activate(fused.activation, sum) + residual) as f32);
         }
     }
     y
@@ -75,30 +110,33 @@ pub fn layer_norm(x: &[f32], gain: &[f32], bias: &[f32], eps: f32) -> Vec<f32> {
     y
 }
 
-/// One head: `softmax(q · kᵀ / √head_dim) · v` with `q` `[new, head_dim]`, `k` and `v` `[len, head_dim]`.
+/// One head: `softmax(scale · q · kᵀ) · v` with `q` `[new, head_dim]`, `k` and `v` `[len, head_dim]`.
 pub fn attention_head(
     q: &[f32],
     k: &[f32],
     v: &[f32],
     head_dim: usize,
     mask: AttentionMask,
+    scale: f32,
 ) -> Vec<f32> {
     let (new, len) = (q.len() / head_dim, k.len() / head_dim);
     let mut out = Vec::with_capacity(q.len());
     for (i, q) in q.chunks_exact(head_dim).enumerate() {
+        let own = len - new + i;
         let visible = match mask {
-            AttentionMask::Full => len,
-            AttentionMask::Causal => len - new + i + 1,
+            AttentionMask::Full => 0..len,
+            AttentionMask::Causal => 0..own + 1,
+            AttentionMask::Window(size) => (own + 1).saturating_sub(size)..own + 1,
         };
-        let scores: Vec<f64> = k
+        let keys = k
             .chunks_exact(head_dim)
-            .take(visible)
+            .take(visible.end)
+            .skip(visible.start);
+        let values = || v.chunks_exact(head_dim).skip(visible.start);
+        let scores: Vec<f64> = keys
             .map(|k| {
-                q.iter()
-                    .zip(k)
-                    .map(|(&q, &k)| f64::from(q) * f64::from(k))
-                    .sum::<f64>()
-                    / (head_dim as f64).sqrt()
+                let products = q.iter().zip(k).map(|(&q, &k)| f64::from(q) * f64::from(k));
+                products.sum::<f64>() * f64::from(scale)
             })
             .collect();
         let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -107,13 +145,23 @@ pub fn attention_head(
         for d in 0..head_dim {
             let sum: f64 = weights
                 .iter()
-                .zip(v.chunks_exact(head_dim))
+                .zip(values())
                 .map(|(w, v)| w * f64::from(v[d]))
                 .sum();
             out.push((sum / total) as f32);
         }
     }
     out
+}
+
+/// A key or a value as a cache of `format` gives it back.
+pub fn as_kept(row: &[f32], format: KvFormat) -> Vec<f32> {
+    match format {
+        KvFormat::F32 => row.to_vec(),
+        KvFormat::F16 => row.iter().map(|&x| f16::from_f32(x).to_f32()).collect(),
+        KvFormat::Bf16 => row.iter().map(|&x| bf16::from_f32(x).to_f32()).collect(),
+        KvFormat::Q8 => as_codes(row).into_iter().map(|x| x as f32).collect(),
+    }
 }
 
 /// Panics unless a tensor of shape `y` can be repeated over one of shape `x`.
@@ -136,11 +184,29 @@ pub struct Tensor {
     values: Vec<f32>,
 }
 
-/// Keys and values of each sequence, `[len, width]`.
+/// A weight's values, and what it is multiplied in.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    rows: usize,
+    cols: usize,
+    format: Format,
+    values: Vec<f32>,
+}
+
+impl Matrix {
+    /// The matrix with every value's magnitude.
+    pub fn magnitudes(mut self) -> Self {
+        self.values
+            .iter_mut()
+            .for_each(|value| *value = value.abs());
+        self
+    }
+}
+
+/// Keys and values of each sequence, `[len, n_kv_head · head_dim]`.
 #[derive(Clone, Debug)]
 pub struct KvCache {
-    capacity: usize,
-    width: usize,
+    shape: KvShape,
     sequences: Vec<(Vec<f32>, Vec<f32>)>,
 }
 
@@ -169,7 +235,7 @@ impl Tensor {
 
 impl Backend for Reference {
     type Tensor = Tensor;
-    type Matrix = (usize, usize, Vec<f32>);
+    type Matrix = Matrix;
     type KvCache = KvCache;
 
     fn device(&self) -> &'static str {
@@ -184,25 +250,52 @@ impl Backend for Reference {
         Ok(x.values.clone())
     }
 
-    fn matrix(&self, weight: Weight) -> Result<Self::Matrix, Error> {
-        let mut values = vec![0.0; weight.rows() * weight.cols()];
-        for (r, row) in values.chunks_exact_mut(weight.cols().max(1)).enumerate() {
-            weight.row(r).widen(row);
+    fn matrix(&self, weight: &Weight, format: Format) -> Result<Matrix, Error> {
+        let (rows, cols) = (weight.rows(), weight.cols());
+        let mut values = vec![0.0; rows * cols];
+        let mut room = RowRoom::new(cols);
+        for (r, row) in values.chunks_exact_mut(cols.max(1)).enumerate() {
+            room.in_format(weight.row(r), format).widen(row);
         }
-        Ok((weight.rows(), weight.cols(), values))
+        Ok(Matrix {
+            rows,
+            cols,
+            format,
+            values,
+        })
     }
 
-    fn embed(
+    fn layout(&self) -> Option<String> {
+        None
+    }
+
+    fn matrix_bytes<'a>(&self, _: &'a Matrix) -> Option<&'a Bytes> {
+        None
+    }
+
+    fn matrix_from_bytes(
         &self,
-        (_, width, table): &Self::Matrix,
-        ids: &[u32],
-        batch: usize,
-    ) -> Result<Tensor, Error> {
+        rows: usize,
+        cols: usize,
+        format: Format,
+        bytes: Bytes,
+    ) -> Result<Matrix, Error> {
+        Err(Error::WeightSize {
+            rows,
+            cols,
+            format: format.name(),
+            expected: 0,
+            found: bytes.len(),
+        })
+    }
+
+    fn embed(&self, table: &Matrix, ids: &[u32], batch: usize) -> Result<Tensor, Error> {
+        let width = table.cols;
         let rows = ids
             .iter()
-            .flat_map(|&id| &table[id as usize * width..][..*width]);
+            .flat_map(|&id| &table.values[id as usize * width..][..width]);
         Ok(Tensor::new(
-            vec![batch, ids.len() / batch, *width],
+            vec![batch, ids.len() / batch, width],
             rows.copied().collect(),
         ))
     }
@@ -217,51 +310,29 @@ impl Backend for Reference {
         Ok(Tensor::new(x.shape.clone(), sums.collect()))
     }
 
-    fn linear(
-        &self,
-        x: &Tensor,
-        (n, k, w): &Self::Matrix,
-        bias: Option<&Tensor>,
-        activation: Activation,
-    ) -> Result<Tensor, Error> {
-        assert_eq!(x.width(), *k, "inputs of a linear layer");
-        let y = linear(
-            &x.values,
-            w,
-            bias.map(|bias| &bias.values[..]),
-            *k,
-            *n,
-            activation,
-        );
-        Ok(x.with_width(*n, y))
+    fn linear(&self, x: &Tensor, w: &Matrix, fused: Fused<'_, Tensor>) -> Result<Tensor, Error> {
+        assert_eq!(x.width(), w.cols, "inputs of a linear layer");
+        Ok(x.with_width(w.rows, linear(&x.values, w, fused)))
     }
 
     fn conv1d(
         &self,
         x: &Tensor,
-        (n, k, w): &Self::Matrix,
-        bias: Option<&Tensor>,
+        w: &Matrix,
         conv: Conv,
-        activation: Activation,
+        fused: Fused<'_, Tensor>,
     ) -> Result<Tensor, Error> {
         let [batch, length, channels] = x.shape[..] else {
             panic!("a convolution's input has three axes, not {:?}", x.shape);
         };
-        assert_eq!(channels * conv.kernel, *k, "inputs of a convolution");
+        assert_eq!(channels * conv.kernel, w.cols, "inputs of a convolution");
         let rows: Vec<f32> = x
             .values
             .chunks_exact(length * channels)
             .flat_map(|x| patches(x, channels, conv))
             .collect();
-        let y = linear(
-            &rows,
-            w,
-            bias.map(|bias| &bias.values[..]),
-            *k,
-            *n,
-            activation,
-        );
-        Ok(Tensor::new(vec![batch, conv.out_length(length), *n], y))
+        let shape = vec![batch, conv.out_length(length), w.rows];
+        Ok(Tensor::new(shape, linear(&rows, w, fused)))
     }
 
     fn layer_norm(
@@ -292,31 +363,37 @@ impl Backend for Reference {
         ))
     }
 
-    fn kv_cache(&self, batch: usize, capacity: usize, width: usize) -> Result<KvCache, Error> {
+    fn kv_cache(&self, shape: KvShape) -> Result<KvCache, Error> {
         Ok(KvCache {
-            capacity,
-            width,
-            sequences: vec![Default::default(); batch],
+            shape,
+            sequences: vec![Default::default(); shape.batch],
         })
     }
 
     fn kv_append(&self, cache: &mut KvCache, k: &Tensor, v: &Tensor) -> Result<(), Error> {
+        let KvShape {
+            head_dim, format, ..
+        } = cache.shape;
         let per_sequence = k.values.len() / cache.sequences.len();
         for (i, (keys, values)) in cache.sequences.iter_mut().enumerate() {
-            keys.extend_from_slice(&k.values[i * per_sequence..(i + 1) * per_sequence]);
-            values.extend_from_slice(&v.values[i * per_sequence..(i + 1) * per_sequence]);
-            assert!(
-                keys.len() <= cache.capacity * cache.width,
-                "more positions than the cache holds"
-            );
+            let new = i * per_sequence..(i + 1) * per_sequence;
+            for (kept, x) in [(keys, k), (values, v)] {
+                let heads = x.values[new.clone()].chunks_exact(head_dim);
+                kept.extend(heads.flat_map(|head| as_kept(head, format)));
+                assert!(
+                    kept.len() <= cache.shape.capacity * cache.shape.n_kv_head * head_dim,
+                    "more positions than the cache holds"
+                );
+            }
         }
         Ok(())
     }
 
     fn kv_truncate(&self, cache: &mut KvCache, len: usize) {
+        let width = cache.shape.n_kv_head * cache.shape.head_dim;
         for (keys, values) in &mut cache.sequences {
-            keys.truncate(len * cache.width);
-            values.truncate(len * cache.width);
+            keys.truncate(len * width);
+            values.truncate(len * width);
         }
     }
 
@@ -324,15 +401,23 @@ impl Backend for Reference {
         &self,
         q: &Tensor,
         cache: &KvCache,
-        n_head: usize,
-        mask: AttentionMask,
+        Attention {
+            n_head,
+            mask,
+            scale,
+        }: Attention,
     ) -> Result<Tensor, Error> {
         let [batch, new, width] = q.shape[..] else {
             panic!("queries have three axes, not {:?}", q.shape);
         };
-        let head_dim = width / n_head;
-        let head = |x: &[f32], h: usize| -> Vec<f32> {
-            x.chunks_exact(width)
+        let KvShape {
+            n_kv_head,
+            head_dim,
+            ..
+        } = cache.shape;
+        assert_eq!(width, n_head * head_dim, "width of the queries");
+        let head = |x: &[f32], heads: usize, h: usize| -> Vec<f32> {
+            x.chunks_exact(heads * head_dim)
                 .flat_map(|row| &row[h * head_dim..(h + 1) * head_dim])
                 .copied()
                 .collect()
@@ -342,7 +427,15 @@ impl Backend for Reference {
             let (k, v) = &cache.sequences[if cache.sequences.len() == 1 { 0 } else { b }];
             let q = &q.values[b * new * width..(b + 1) * new * width];
             for h in 0..n_head {
-                let y = attention_head(&head(q, h), &head(k, h), &head(v, h), head_dim, mask);
+                let kv_head = h / (n_head / n_kv_head);
+                let y = attention_head(
+                    &head(q, n_head, h),
+                    &head(k, n_kv_head, kv_head),
+                    &head(v, n_kv_head, kv_head),
+                    head_dim,
+                    mask,
+                    scale,
+                );
                 for (i, y) in y.chunks_exact(head_dim).enumerate() {
                     out[(b * new + i) * width + h * head_dim..][..head_dim].copy_from_slice(y);
                 }
@@ -360,8 +453,8 @@ mod tests {
     fn causal_attention_sees_only_what_came_before() {
         let (q, k) = ([1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0, 9.0, 9.0]);
         let v = [1.0, 2.0, 3.0, 4.0, 100.0, 100.0];
-        let causal = attention_head(&q, &k, &v, 2, AttentionMask::Causal);
-        let full = attention_head(&q[..2], &k[..4], &v[..4], 2, AttentionMask::Full);
+        let causal = attention_head(&q, &k, &v, 2, AttentionMask::Causal, 1.0);
+        let full = attention_head(&q[..2], &k[..4], &v[..4], 2, AttentionMask::Full, 1.0);
         assert_eq!(
             causal[..2],
             full[..],

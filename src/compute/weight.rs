@@ -4,6 +4,7 @@ use bytes::Bytes;
 use half::{bf16, f16};
 
 use super::Error;
+use super::quant::GROUP;
 
 /// A weight matrix `[rows, cols]`: output features by input features, row-major.
 ///
@@ -27,11 +28,70 @@ pub enum WeightFormat {
     Bf16(Bytes),
     /// Signed bytes, and for each row the factor that turns them into values.
     Q8 {
-        /// `[rows, cols]` i8.
+        /// `[rows, cols]` i8, from −127 to 127.
         codes: Bytes,
         /// `[rows]` f32.
         scales: Vec<f32>,
     },
+    /// Signed bytes, and a factor for each [`GROUP`](super::quant::GROUP) of them along a row.
+    Q8Group {
+        /// `[rows, cols]` i8, from −127 to 127.
+        codes: Bytes,
+        /// `[rows, groups]`.
+        scales: Vec<f16>,
+    },
+    /// Four bits: a value is `code · scale + min`, with a scale and a minimum for each
+    /// [`GROUP`](super::quant::GROUP) along a row.
+    Q4Group {
+        /// `[rows, cols]`, a byte each, from 0 to 15.
+        codes: Bytes,
+        /// `[rows, groups]`.
+        scales: Vec<f16>,
+        /// `[rows, groups]`.
+        mins: Vec<f16>,
+    },
+}
+
+impl WeightFormat {
+    /// What scales are called, how many there are and should be, where there are any.
+    fn scales(&self, rows: usize, groups: usize) -> Option<(&'static str, usize, usize)> {
+        match self {
+            Self::F32(_) | Self::F16(_) | Self::Bf16(_) => None,
+            Self::Q8 { scales, .. } => Some(("q8 scales", scales.len(), rows)),
+            Self::Q8Group { scales, .. } => Some(("q8-group scales", scales.len(), groups)),
+            Self::Q4Group { scales, mins, .. } => {
+                Some(("q4-group scales", scales.len().min(mins.len()), groups))
+            }
+        }
+    }
+}
+
+/// What a matrix is kept in, and with it how it is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// f32 weights and activations.
+    F32,
+    /// Both rounded to bfloat16, products summed in f32.
+    Bf16,
+    /// int8 weights with a scale a row; activations become int8 with a scale a row; products are summed in i32.
+    Q8,
+    /// int8 weights with a scale for each group of 32 along a row, activations likewise.
+    Q8Group,
+    /// 4-bit weights with scale and minimum for each group of 32 along a row; int8 activations as for [`Format::Q8Group`].
+    Q4Group,
+}
+
+impl Format {
+    /// `f32`, `bf16`, `q8`, `q8-group` or `q4-group`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+            Self::Q8 => "q8",
+            Self::Q8Group => "q8-group",
+            Self::Q4Group => "q4-group",
+        }
+    }
 }
 
 /// One row of a weight, as stored.
@@ -41,6 +101,15 @@ pub(super) enum Row<'a> {
     F16(&'a [f16]),
     Bf16(&'a [bf16]),
     Q8(&'a [i8], f32),
+    Q8Group {
+        codes: &'a [i8],
+        scales: &'a [f16],
+    },
+    Q4Group {
+        codes: &'a [u8],
+        scales: &'a [f16],
+        mins: &'a [f16],
+    },
 }
 
 impl Weight {
@@ -49,11 +118,25 @@ impl Weight {
     /// # Errors
     /// [`Error::WeightSize`] when bytes or scales are not as many as `rows` and `cols` ask for.
     pub fn new(rows: usize, cols: usize, format: WeightFormat) -> Result<Self, Error> {
+        let groups = rows.saturating_mul(cols.div_ceil(GROUP));
+        if let Some((name, found, expected)) = format.scales(rows, groups)
+            && found != expected
+        {
+            return Err(Error::WeightSize {
+                rows,
+                cols,
+                format: name,
+                expected: expected.saturating_mul(4),
+                found: found * 4,
+            });
+        }
         let (name, size, found) = match &format {
             WeightFormat::F32(data) => ("f32", 4, data.len()),
             WeightFormat::F16(data) => ("f16", 2, data.len()),
             WeightFormat::Bf16(data) => ("bf16", 2, data.len()),
             WeightFormat::Q8 { codes, .. } => ("q8", 1, codes.len()),
+            WeightFormat::Q8Group { codes, .. } => ("q8-group", 1, codes.len()),
+            WeightFormat::Q4Group { codes, .. } => ("q4-group", 1, codes.len()),
         };
         let expected = rows.saturating_mul(cols).saturating_mul(size);
         if found != expected {
@@ -69,17 +152,7 @@ impl Weight {
             WeightFormat::F32(data) => WeightFormat::F32(aligned::<f32>(data)),
             WeightFormat::F16(data) => WeightFormat::F16(aligned::<f16>(data)),
             WeightFormat::Bf16(data) => WeightFormat::Bf16(aligned::<bf16>(data)),
-            WeightFormat::Q8 { scales, .. } if scales.len() != rows => {
-                let (expected, found) = (rows * 4, scales.len() * 4);
-                return Err(Error::WeightSize {
-                    rows,
-                    cols,
-                    format: "q8 scales",
-                    expected,
-                    found,
-                });
-            }
-            q8 @ WeightFormat::Q8 { .. } => q8,
+            codes => codes,
         };
         Ok(Self { rows, cols, format })
     }
@@ -111,9 +184,22 @@ impl Weight {
         self.cols
     }
 
+    /// What the matrix is multiplied in when it is used as it is: halves are widened to singles, which loses nothing.
+    pub fn multiplied_in(&self) -> Format {
+        match self.format {
+            WeightFormat::F32(_) | WeightFormat::F16(_) => Format::F32,
+            WeightFormat::Bf16(_) => Format::Bf16,
+            WeightFormat::Q8 { .. } => Format::Q8,
+            WeightFormat::Q8Group { .. } => Format::Q8Group,
+            WeightFormat::Q4Group { .. } => Format::Q4Group,
+        }
+    }
+
     /// Row `r` as stored.
     pub(super) fn row(&self, r: usize) -> Row<'_> {
         let span = r * self.cols..(r + 1) * self.cols;
+        let groups = self.cols.div_ceil(GROUP);
+        let groups = r * groups..(r + 1) * groups;
         match &self.format {
             WeightFormat::F32(data) => Row::F32(&bytemuck::cast_slice(data)[span]),
             WeightFormat::F16(data) => Row::F16(&bytemuck::cast_slice(data)[span]),
@@ -121,19 +207,33 @@ impl Weight {
             WeightFormat::Q8 { codes, scales } => {
                 Row::Q8(&bytemuck::cast_slice(codes)[span], scales[r])
             }
+            WeightFormat::Q8Group { codes, scales } => Row::Q8Group {
+                codes: &bytemuck::cast_slice(codes)[span],
+                scales: &scales[groups],
+            },
+            WeightFormat::Q4Group {
+                codes,
+                scales,
+                mins,
+            } => Row::Q4Group {
+                codes: &codes[span],
+                scales: &scales[groups.clone()],
+                mins: &mins[groups],
+            },
         }
     }
 }
 
-impl<'a> Row<'a> {
-    /// Columns `from..to` of the row.
+impl Row<'_> {
+    /// As [`Weight::multiplied_in`].
     #[inline(always)]
-    pub(super) fn columns(self, from: usize, to: usize) -> Self {
+    pub(super) fn multiplied_in(self) -> Format {
         match self {
-            Row::F32(values) => Row::F32(&values[from..to]),
-            Row::F16(values) => Row::F16(&values[from..to]),
-            Row::Bf16(values) => Row::Bf16(&values[from..to]),
-            Row::Q8(codes, scale) => Row::Q8(&codes[from..to], scale),
+            Row::F32(_) | Row::F16(_) => Format::F32,
+            Row::Bf16(_) => Format::Bf16,
+            Row::Q8(..) => Format::Q8,
+            Row::Q8Group { .. } => Format::Q8Group,
+            Row::Q4Group { .. } => Format::Q4Group,
         }
     }
 
@@ -145,6 +245,24 @@ impl<'a> Row<'a> {
             Row::F16(values) => each(values, out, f16_to_f32),
             Row::Bf16(values) => each(values, out, bf16_to_f32),
             Row::Q8(codes, scale) => each(codes, out, |code| f32::from(code) * scale),
+            Row::Q8Group { codes, scales } => {
+                let groups = codes.chunks(GROUP).zip(out.chunks_mut(GROUP)).zip(scales);
+                for ((codes, out), scale) in groups {
+                    each(codes, out, |code| f32::from(code) * scale.to_f32());
+                }
+            }
+            Row::Q4Group {
+                codes,
+                scales,
+                mins,
+            } => {
+                let groups = codes.chunks(GROUP).zip(out.chunks_mut(GROUP));
+                for ((codes, out), (scale, min)) in groups.zip(scales.iter().zip(mins)) {
+                    each(codes, out, |code| {
+                        f32::from(code) * scale.to_f32() + min.to_f32()
+                    });
+                }
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Layers with weights.
 
-use crate::compute::{Activation, Backend, Conv, Error};
+use crate::compute::{Activation, Backend, Conv, Error, Fused};
 
 /// `x · weightᵀ + bias`.
 pub struct Linear<B: Backend> {
@@ -15,13 +15,39 @@ impl<B: Backend> Linear<B> {
     ///
     /// # Errors
     /// As the backend's.
-    pub fn forward(
+    pub fn forward(&self, b: &B, x: &B::Tensor) -> Result<B::Tensor, Error> {
+        self.activated(b, x, Activation::Identity)
+    }
+
+    /// As [`Linear::forward`], followed by an activation.
+    ///
+    /// # Errors
+    /// As the backend's.
+    pub fn activated(
         &self,
         b: &B,
         x: &B::Tensor,
         activation: Activation,
     ) -> Result<B::Tensor, Error> {
-        b.linear(x, &self.weight, self.bias.as_ref(), activation)
+        let fused = Fused {
+            bias: self.bias.as_ref(),
+            activation,
+            residual: None,
+        };
+        b.linear(x, &self.weight, fused)
+    }
+
+    /// As [`Linear::forward`], added to `residual` `[…, out]`.
+    ///
+    /// # Errors
+    /// As the backend's.
+    pub fn added_to(&self, b: &B, residual: &B::Tensor, x: &B::Tensor) -> Result<B::Tensor, Error> {
+        let fused = Fused {
+            bias: self.bias.as_ref(),
+            activation: Activation::Identity,
+            residual: Some(residual),
+        };
+        b.linear(x, &self.weight, fused)
     }
 }
 
@@ -66,6 +92,11 @@ impl<B: Backend> Conv1d<B> {
         x: &B::Tensor,
         activation: Activation,
     ) -> Result<B::Tensor, Error> {
-        b.conv1d(x, &self.weight, self.bias.as_ref(), self.conv, activation)
+        let fused = Fused {
+            bias: self.bias.as_ref(),
+            activation,
+            residual: None,
+        };
+        b.conv1d(x, &self.weight, self.conv, fused)
     }
 }

@@ -1,8 +1,8 @@
 //! From a checkpoint's tensors to a backend's layers.
 
-use super::{Conv1d, LayerNorm, Linear};
+use super::{Conv1d, LayerNorm, Linear, Precision};
 use crate::checkpoint::{self, Checkpoint, Dtype, Tensor, listed};
-use crate::compute::{self, Backend, Conv, Weight, WeightFormat};
+use crate::compute::{self, Backend, Conv, Format, Weight, WeightFormat};
 
 /// Why a layer could not be made from a checkpoint.
 #[derive(Debug, thiserror::Error)]
@@ -63,15 +63,17 @@ fn lacks_and_has(missing: &[String], unknown: &[String]) -> String {
 pub struct Loader<'a, B> {
     backend: &'a B,
     checkpoint: &'a dyn Checkpoint,
+    precision: Precision,
     prefix: String,
 }
 
 impl<'a, B: Backend> Loader<'a, B> {
     /// A loader of everything in `checkpoint`.
-    pub fn new(backend: &'a B, checkpoint: &'a dyn Checkpoint) -> Self {
+    pub fn new(backend: &'a B, checkpoint: &'a dyn Checkpoint, precision: Precision) -> Self {
         Self {
             backend,
             checkpoint,
+            precision,
             prefix: String::new(),
         }
     }
@@ -95,7 +97,7 @@ impl<'a, B: Backend> Loader<'a, B> {
             None
         };
         Ok(Linear {
-            weight: self.matrix("weight", n, k)?,
+            weight: self.matrix("weight", n, k, self.precision.matrices())?,
             bias,
         })
     }
@@ -124,9 +126,10 @@ impl<'a, B: Backend> Loader<'a, B> {
                 weight.extend((0..channels).map(|channel| filter[channel * conv.kernel + tap]));
             }
         }
-        let weight = self
-            .backend
-            .matrix(Weight::from_f32(n, conv.kernel * channels, weight))?;
+        let weight = self.backend.matrix(
+            &Weight::from_f32(n, conv.kernel * channels, weight),
+            self.precision.convolutions(),
+        )?;
         Ok(Conv1d {
             weight,
             bias: Some(self.values("bias", &[n])?),
@@ -134,13 +137,24 @@ impl<'a, B: Backend> Loader<'a, B> {
         })
     }
 
-    /// The weight `name` `[rows, cols]`, in the format it is stored in.
+    /// The table of embeddings `[rows, cols]`, which may be an output layer too.
     ///
     /// # Errors
     /// As [`Loader::linear`].
-    pub fn matrix(&self, name: &str, rows: usize, cols: usize) -> Result<B::Matrix, Error> {
+    pub fn embedding(&self, rows: usize, cols: usize) -> Result<B::Matrix, Error> {
+        self.matrix("weight", rows, cols, self.precision.embeddings())
+    }
+
+    /// The weight `name` `[rows, cols]`, to be multiplied in `format`.
+    fn matrix(
+        &self,
+        name: &str,
+        rows: usize,
+        cols: usize,
+        format: Format,
+    ) -> Result<B::Matrix, Error> {
         let Tensor { dtype, data, .. } = self.tensor(name, &[rows, cols])?;
-        let format = match dtype {
+        let stored = match dtype {
             Dtype::F32 => WeightFormat::F32(data),
             Dtype::F16 => WeightFormat::F16(data),
             Dtype::Bf16 => WeightFormat::Bf16(data),
@@ -158,7 +172,9 @@ impl<'a, B: Backend> Loader<'a, B> {
                 });
             }
         };
-        Ok(self.backend.matrix(Weight::new(rows, cols, format)?)?)
+        Ok(self
+            .backend
+            .matrix(&Weight::new(rows, cols, stored)?, format)?)
     }
 
     /// The tensor `name` as activations.

@@ -3,7 +3,9 @@
 mod layers;
 mod loader;
 mod names;
+mod precision;
 
 pub use layers::{Conv1d, LayerNorm, Linear};
 pub use loader::{Error, Loader};
 pub use names::{UnknownTensors, check_names};
+pub use precision::Precision;

@@ -20,6 +20,7 @@ use crate::cli::model::Overlays;
 use crate::cli::out::Out;
 use crate::cli::output::{FileEntry, Format, Model, run_document};
 use crate::cli::stats::{self, Stats};
+use crate::nn;
 
 /// Transcribe speech with OpenAI's Whisper
 ///
@@ -68,6 +69,14 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Device::Cpu)]
     device: Device,
 
+    /// What to compute in; `auto` is q8
+    #[arg(long, value_enum, default_value_t = Precision::Auto)]
+    precision: Precision,
+
+    /// Texts followed at a time when decoding: only the likeliest is
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=1))]
+    beam_size: u8,
+
     /// Threads to compute with, at most as many as the processor runs at once [default: all of them]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -95,6 +104,32 @@ pub(crate) enum Task {
 pub(crate) enum Device {
     /// The processor
     Cpu,
+}
+
+/// What to compute in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Precision {
+    /// What is fastest without costing words
+    Auto,
+    /// As exactly as the weights are
+    F32,
+    /// Products of bfloat16 numbers
+    Bf16,
+    /// Products of 8-bit integers
+    Q8,
+    /// Weights in 4 bits
+    Q4,
+}
+
+impl Precision {
+    fn of_model(self) -> nn::Precision {
+        match self {
+            Self::F32 => nn::Precision::F32,
+            Self::Bf16 => nn::Precision::Bf16,
+            Self::Auto | Self::Q8 => nn::Precision::Q8,
+            Self::Q4 => nn::Precision::Q4,
+        }
+    }
 }
 
 /// How statistics are written.
@@ -135,6 +170,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
         language: Some(args.language.as_str()).filter(|language| *language != "auto"),
         task: args.task,
         threads: plan.threads,
+        precision: args.precision.of_model(),
     };
     let mut loaded = load::load(&options, out)?;
     let load = started.elapsed();

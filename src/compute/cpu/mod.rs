@@ -1,23 +1,37 @@
-//! The CPU: plain loops that the compiler vectorises for the instruction set at hand, spread over threads.
+//! The CPU: kernels in explicit vectors, written once for all instruction sets, spread over threads.
 //!
 //! Results do not depend on the number of threads: tasks own whole outputs, and every sum runs in one order.
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "kernels count: what iterators do inside is not always inlined, and then lacks the instruction set"
+)]
+
 mod attention;
 mod buffers;
-mod gemm;
 mod isa;
-mod matvec;
+mod kv;
 mod norm;
+mod operand;
+mod panels;
+mod pool;
+mod product;
 mod vecmath;
 
-use rayon::prelude::*;
+use std::sync::OnceLock;
 
-use self::attention::{Attention, KeysValues};
+use bytes::Bytes;
+
 use self::buffers::{Buffer, Buffers};
-use self::gemm::{Epilogue, Rows};
 pub use self::isa::Isa;
+use self::isa::{Kernel, Lanes};
+pub use self::kv::KvCache;
+use self::operand::{Operand, Rows};
+pub use self::panels::Matrix;
+use self::pool::Pool;
+use self::product::{Epilogue, product};
 use super::reference::assert_repeats;
-use super::{Activation, AttentionMask, Backend, Conv, Error, Weight};
+use super::{Attention, Backend, Conv, Error, Format, Fused, KvShape, Weight};
 
 /// Values that are worth spreading over threads in an operation which only moves them.
 const PARALLEL_VALUES: usize = 64 * 1024;
@@ -25,7 +39,7 @@ const PARALLEL_VALUES: usize = 64 * 1024;
 /// This machine's processor.
 pub struct Cpu {
     isa: Isa,
-    pool: rayon::ThreadPool,
+    pool: Pool,
     buffers: Buffers,
 }
 
@@ -33,16 +47,8 @@ pub struct Cpu {
 pub struct Tensor {
     shape: Vec<usize>,
     values: Buffer,
-}
-
-/// Keys and values of each sequence, `[batch, capacity, width]`, `len` positions of them written.
-pub struct KvCache {
-    batch: usize,
-    capacity: usize,
-    width: usize,
-    len: usize,
-    keys: Buffer,
-    values: Buffer,
+    /// The rows as products of one format read them, once one has.
+    operand: OnceLock<Operand>,
 }
 
 impl Tensor {
@@ -70,31 +76,25 @@ impl Tensor {
 }
 
 impl Cpu {
-    /// A backend that runs `isa` on `threads` threads.
+    /// A backend that runs `isa` on `threads` threads, of which the caller's is one.
     ///
     /// # Errors
     /// [`Error::Threads`] when the threads cannot be started.
     pub fn new(isa: Isa, threads: usize) -> Result<Self, Error> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .thread_name(|i| format!("compute-{i}"))
-            .build()
-            .map_err(|source| Error::Threads { threads, source })?;
         Ok(Self {
             isa,
-            pool,
+            pool: Pool::new(threads)?,
             buffers: Buffers::default(),
         })
     }
 
-    /// Runs `work` on one of the backend's threads, which spares every operation in it the way there.
-    pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.pool.install(work)
-    }
-
     fn tensor(&self, shape: Vec<usize>) -> Tensor {
         let values = self.buffers.take(shape.iter().product());
-        Tensor { shape, values }
+        Tensor {
+            shape,
+            values,
+            operand: OnceLock::new(),
+        }
     }
 
     fn like(&self, x: &Tensor, width: usize) -> Tensor {
@@ -103,6 +103,10 @@ impl Cpu {
             *last = width;
         }
         self.tensor(shape)
+    }
+
+    fn operand(&self, a: Rows, format: Format) -> Operand {
+        Operand::new(self.isa, &self.pool, &self.buffers, a, format)
     }
 
     /// Runs `work(out, from, x)` over stretches of whole rows, on several threads when there is much to do.
@@ -117,44 +121,44 @@ impl Cpu {
             return work(out, 0, x);
         }
         let block = (PARALLEL_VALUES / 4).next_multiple_of(width);
-        self.pool.install(|| {
-            let stretches = out
-                .par_chunks_mut(block)
-                .zip(x.par_chunks(block))
-                .enumerate();
-            stretches.for_each(|(i, (out, x))| work(out, i * block, x));
+        self.pool.chunks(out, block, |i, out| {
+            let from = i * block;
+            work(out, from, &x[from..from + out.len()]);
         });
     }
 
-    fn product(
-        &self,
-        a: Rows,
-        w: &Weight,
-        bias: Option<&Tensor>,
-        activation: Activation,
-        c: &mut [f32],
-    ) {
+    fn product(&self, a: &Operand, w: &Matrix, fused: Fused<'_, Tensor>, c: &mut [f32]) {
         let epilogue = Epilogue {
-            bias: bias.map(|bias| &bias.values[..]),
-            activation,
+            bias: fused.bias.map(|bias| &bias.values[..]),
+            activation: fused.activation,
+            residual: fused.residual.map(|residual| &residual.values[..]),
         };
         if let Some(bias) = epilogue.bias {
             assert_eq!(bias.len(), w.rows(), "values of a bias");
         }
-        self.pool.install(|| {
-            if a.rows <= matvec::MAX_ROWS {
-                let mut turned = self.buffers.take(c.len());
-                matvec::matvec(self.isa, a, w, epilogue, &mut turned, c);
-            } else {
-                gemm::gemm(self.isa, a, w, epilogue, &self.buffers, c);
-            }
-        });
+        if let Some(residual) = epilogue.residual {
+            assert_eq!(residual.len(), c.len(), "values of a residual");
+        }
+        product(self.isa, &self.pool, a, w, epilogue, c);
+    }
+}
+
+/// Adds the first values of `y` to `sum`.
+struct AddTo<'a> {
+    sum: &'a mut [f32],
+    y: &'a [f32],
+}
+
+impl Kernel for AddTo<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        vecmath::add::<L>(self.sum, self.y);
     }
 }
 
 impl Backend for Cpu {
     type Tensor = Tensor;
-    type Matrix = Weight;
+    type Matrix = Matrix;
     type KvCache = KvCache;
 
     fn device(&self) -> &'static str {
@@ -176,14 +180,32 @@ impl Backend for Cpu {
         Ok(x.values.to_vec())
     }
 
-    fn matrix(&self, weight: Weight) -> Result<Weight, Error> {
-        Ok(weight)
+    fn matrix(&self, weight: &Weight, format: Format) -> Result<Matrix, Error> {
+        Ok(Matrix::pack(self.isa, &self.pool, weight, format))
     }
 
-    fn embed(&self, table: &Weight, ids: &[u32], batch: usize) -> Result<Tensor, Error> {
+    fn layout(&self) -> Option<String> {
+        Some(format!("cpu-{}-{}", self.isa.name(), panels::VERSION))
+    }
+
+    fn matrix_bytes<'a>(&self, matrix: &'a Matrix) -> Option<&'a Bytes> {
+        Some(matrix.bytes())
+    }
+
+    fn matrix_from_bytes(
+        &self,
+        rows: usize,
+        cols: usize,
+        format: Format,
+        bytes: Bytes,
+    ) -> Result<Matrix, Error> {
+        Matrix::packed(self.isa, rows, cols, format, bytes)
+    }
+
+    fn embed(&self, table: &Matrix, ids: &[u32], batch: usize) -> Result<Tensor, Error> {
         let mut y = self.tensor(vec![batch, ids.len() / batch, table.cols()]);
         for (row, &id) in y.values.chunks_exact_mut(table.cols()).zip(ids) {
-            table.row(id as usize).widen(row);
+            table.widen_row(self.isa, id as usize, row);
         }
         Ok(y)
     }
@@ -198,37 +220,38 @@ impl Backend for Cpu {
             .zip(x.values.chunks_exact(y.len()))
         {
             self.spread(sum, x, 1, |sum, from, x| {
-                for ((sum, x), y) in sum.iter_mut().zip(x).zip(&y[from..]) {
-                    *sum = x + y;
-                }
+                sum.copy_from_slice(x);
+                self.isa.run(AddTo { sum, y: &y[from..] });
             });
         }
         Ok(sum)
     }
 
-    fn linear(
-        &self,
-        x: &Tensor,
-        w: &Weight,
-        bias: Option<&Tensor>,
-        activation: Activation,
-    ) -> Result<Tensor, Error> {
+    fn linear(&self, x: &Tensor, w: &Matrix, fused: Fused<'_, Tensor>) -> Result<Tensor, Error> {
         let mut y = self.like(x, w.rows());
-        self.product(x.rows(), w, bias, activation, &mut y.values);
+        let shared = x.operand.get_or_init(|| self.operand(x.rows(), w.format()));
+        if shared.format == w.format() {
+            self.product(shared, w, fused, &mut y.values);
+        } else {
+            self.product(&self.operand(x.rows(), w.format()), w, fused, &mut y.values);
+        }
         Ok(y)
     }
 
     fn conv1d(
         &self,
         x: &Tensor,
-        w: &Weight,
-        bias: Option<&Tensor>,
+        w: &Matrix,
         conv: Conv,
-        activation: Activation,
+        fused: Fused<'_, Tensor>,
     ) -> Result<Tensor, Error> {
         let [batch, length, channels] = x.sequences();
         assert_eq!(channels * conv.kernel, w.cols(), "inputs of a convolution");
         let rows = conv.out_length(length);
+        assert!(
+            fused.residual.is_none() || batch == 1,
+            "a convolution of one sequence where something is added"
+        );
         let mut y = self.tensor(vec![batch, rows, w.rows()]);
         // With the channels innermost, what lies under the kernel is one stretch of the padded input: the patches are
         // rows that overlap, and need no copy.
@@ -245,7 +268,7 @@ impl Backend for Cpu {
                 width: w.cols(),
                 stride: conv.stride * channels,
             };
-            self.product(a, w, bias, activation, y);
+            self.product(&self.operand(a, w.format()), w, fused, y);
         }
         Ok(y)
     }
@@ -289,87 +312,64 @@ impl Backend for Cpu {
         Ok(y)
     }
 
-    fn kv_cache(&self, batch: usize, capacity: usize, width: usize) -> Result<KvCache, Error> {
-        // Positions that were never written are never read.
-        let room = batch * capacity * width;
-        Ok(KvCache {
-            batch,
-            capacity,
-            width,
-            len: 0,
-            keys: self.buffers.take(room),
-            values: self.buffers.take(room),
-        })
+    fn kv_cache(&self, shape: KvShape) -> Result<KvCache, Error> {
+        Ok(KvCache::new(&self.buffers, shape))
     }
 
     fn kv_append(&self, cache: &mut KvCache, k: &Tensor, v: &Tensor) -> Result<(), Error> {
-        let [batch, new, width] = k.sequences();
-        assert_eq!(
-            (batch, width),
-            (cache.batch, cache.width),
-            "sequences of a cache"
-        );
-        assert!(
-            cache.len + new <= cache.capacity,
-            "{} + {new} positions in a cache of {}",
-            cache.len,
-            cache.capacity
-        );
-        for b in 0..batch {
-            let from = (b * cache.capacity + cache.len) * width;
-            let rows = b * new * width..(b + 1) * new * width;
-            cache.keys[from..from + new * width].copy_from_slice(&k.values[rows.clone()]);
-            cache.values[from..from + new * width].copy_from_slice(&v.values[rows]);
+        for x in [k, v] {
+            let [batch, _, width] = x.sequences();
+            let cached = cache.shape.n_kv_head * cache.shape.head_dim;
+            assert_eq!(
+                (batch, width),
+                (cache.shape.batch, cached),
+                "sequences of a cache"
+            );
         }
-        cache.len += new;
+        cache.append(self.isa, &k.values, &v.values);
         Ok(())
     }
 
     fn kv_truncate(&self, cache: &mut KvCache, len: usize) {
-        cache.len = cache.len.min(len);
+        cache.truncate(len);
     }
 
     fn attention(
         &self,
         q: &Tensor,
         cache: &KvCache,
-        n_head: usize,
-        mask: AttentionMask,
+        attention: Attention,
     ) -> Result<Tensor, Error> {
         let [batch, new, width] = q.sequences();
-        assert_eq!(width, cache.width, "width of queries and keys");
+        let KvShape {
+            batch: cached,
+            n_kv_head,
+            head_dim,
+            ..
+        } = cache.shape;
+        assert_eq!(width, attention.n_head * head_dim, "width of the queries");
         assert!(
-            cache.batch == batch || cache.batch == 1,
-            "{batch} sequences against {} cached",
-            cache.batch
+            attention.n_head.is_multiple_of(n_kv_head),
+            "{} heads of queries share {n_kv_head}",
+            attention.n_head
         );
+        assert!(
+            cached == batch || cached == 1,
+            "{batch} sequences against {cached} cached"
+        );
+        assert!(new <= cache.len, "{new} queries, {} positions", cache.len);
         let mut y = self.tensor(q.shape.clone());
-        let attention = Attention {
+        let task = attention::Task {
             isa: self.isa,
+            pool: &self.pool,
             buffers: &self.buffers,
-            n_head,
-            width,
-            mask,
+            attention,
+            cache,
+            q: &q.values,
+            batch,
+            new,
         };
-        self.pool.install(|| {
-            y.values
-                .par_chunks_mut(new * width)
-                .zip(q.values.par_chunks(new * width))
-                .enumerate()
-                .for_each(|(b, (y, q))| {
-                    let sequence = if cache.batch == 1 { 0 } else { b };
-                    let rows = sequence * cache.capacity * width
-                        ..(sequence * cache.capacity + cache.len) * width;
-                    attention.run(
-                        q,
-                        KeysValues {
-                            keys: &cache.keys[rows.clone()],
-                            values: &cache.values[rows],
-                        },
-                        y,
-                    );
-                });
-        });
+        task.run(&mut y.values);
         Ok(y)
     }
 }

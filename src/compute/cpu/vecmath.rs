@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use half::{bf16, f16};
 
 use super::isa::Lanes;
-use crate::compute::weight::Row;
+use crate::compute::Activation;
 
 /// `eˣ`, within 2 ULP for x in [−87, 88]; 0 below −87.3, and as at 88.3 above that.
 ///
@@ -153,7 +153,8 @@ impl<L: Lanes> Iterator for Vectors<'_, L> {
 }
 
 // What kernels pass to one another are types with `#[inline(always)]` methods, not closures: a closure is compiled by
-// itself, without the features of the function that it stands in, and each of its instructions becomes a call.
+// itself, without the features of the function that it stands in, and each of its instructions becomes a call. The same
+// befalls the inside of iterators that are not inlined, so that inner loops count.
 
 /// A function of one vector.
 pub(super) trait Unary {
@@ -163,13 +164,11 @@ pub(super) trait Unary {
 /// Replaces every value of `x` by what `f` makes of it.
 #[inline(always)]
 pub(super) fn map<L: Lanes>(x: &mut [f32], f: &impl Unary) {
-    let mut chunks = x.chunks_exact_mut(L::WIDTH);
-    for chunk in &mut chunks {
-        L::store(f.apply::<L>(L::load(chunk)), chunk);
-    }
-    let rest = chunks.into_remainder();
-    if !rest.is_empty() {
-        store::<L>(f.apply::<L>(L::load(&filled(rest, 0.0))), rest);
+    let mut at = 0;
+    while at < x.len() {
+        let y = f.apply::<L>(load::<L, f32>(&x[at..]));
+        store::<L>(y, lanes_at::<L>(x, at));
+        at += L::WIDTH;
     }
 }
 
@@ -212,50 +211,117 @@ impl Stored for i8 {
 pub(super) fn dot<L: Lanes, T: Stored>(a: &[f32], b: &[T]) -> f32 {
     assert_eq!(a.len(), b.len(), "lengths of a dot product");
     let (mut even, mut odd) = (L::splat(0.0), L::splat(0.0));
-    let (mut a_pairs, mut b_pairs) = (a.chunks_exact(2 * L::WIDTH), b.chunks_exact(2 * L::WIDTH));
-    for (a, b) in (&mut a_pairs).zip(&mut b_pairs) {
-        even = L::mul_add(L::load(a), T::load::<L>(b), even);
-        odd = L::mul_add(L::load(&a[L::WIDTH..]), T::load::<L>(&b[L::WIDTH..]), odd);
+    let mut at = 0;
+    while at + 2 * L::WIDTH <= a.len() {
+        even = L::mul_add(L::load(&a[at..]), T::load::<L>(&b[at..]), even);
+        let next = at + L::WIDTH;
+        odd = L::mul_add(L::load(&a[next..]), T::load::<L>(&b[next..]), odd);
+        at += 2 * L::WIDTH;
     }
-    for (a, b) in a_pairs
-        .remainder()
-        .chunks(L::WIDTH)
-        .zip(b_pairs.remainder().chunks(L::WIDTH))
-    {
-        even = L::mul_add(
-            L::load(&filled(a, 0.0)),
-            T::load::<L>(&filled(b, T::default())),
-            even,
-        );
+    while at < a.len() {
+        even = L::mul_add(load::<L, f32>(&a[at..]), load::<L, T>(&b[at..]), even);
+        at += L::WIDTH;
     }
     L::sum(L::add(even, odd))
 }
 
-/// Writes the values of a weight's row, or of a part of it, to `out`.
+/// The values of a register from `at` on, or as many as there are.
 #[inline(always)]
-pub(super) fn widen<L: Lanes>(row: Row, out: &mut [f32]) {
-    match row {
-        Row::F32(row) => out.copy_from_slice(row),
-        Row::F16(row) => widen_scaled::<L, _>(row, 1.0, out),
-        Row::Bf16(row) => widen_scaled::<L, _>(row, 1.0, out),
-        Row::Q8(row, scale) => widen_scaled::<L, _>(row, scale, out),
+pub(super) fn lanes_at<L: Lanes>(x: &mut [f32], at: usize) -> &mut [f32] {
+    let end = x.len().min(at + L::WIDTH);
+    &mut x[at..end]
+}
+
+/// The lanes of a slice, zeros beyond its end.
+#[inline(always)]
+pub(super) fn load<L: Lanes, T: Stored>(x: &[T]) -> L::V {
+    if x.len() >= L::WIDTH {
+        T::load::<L>(x)
+    } else {
+        T::load::<L>(&filled(x, T::default()))
     }
 }
 
+/// Writes `scale · x` to `out`.
 #[inline(always)]
-fn widen_scaled<L: Lanes, T: Stored>(row: &[T], scale: f32, out: &mut [f32]) {
-    assert_eq!(row.len(), out.len(), "columns of a row");
+pub(super) fn widen<L: Lanes, T: Stored>(x: &[T], scale: f32, out: &mut [f32]) {
+    assert_eq!(x.len(), out.len(), "values to widen");
     let scale = L::splat(scale);
-    let (mut whole, mut row) = (out.chunks_exact_mut(L::WIDTH), row.chunks_exact(L::WIDTH));
-    for (out, row) in (&mut whole).zip(&mut row) {
-        L::store(L::mul(T::load::<L>(row), scale), out);
+    let mut at = 0;
+    while at < x.len() {
+        let y = L::mul(load::<L, T>(&x[at..]), scale);
+        store::<L>(y, lanes_at::<L>(out, at));
+        at += L::WIDTH;
     }
-    let rest = whole.into_remainder();
-    if !rest.is_empty() {
-        store::<L>(
-            L::mul(T::load::<L>(&filled(row.remainder(), T::default())), scale),
-            rest,
-        );
+}
+
+/// Adds the first values of `y` to `x`.
+#[inline(always)]
+pub(super) fn add<L: Lanes>(x: &mut [f32], y: &[f32]) {
+    let y = &y[..x.len()];
+    let mut at = 0;
+    while at < x.len() {
+        let z = L::add(load::<L, f32>(&x[at..]), load::<L, f32>(&y[at..]));
+        store::<L>(z, lanes_at::<L>(x, at));
+        at += L::WIDTH;
+    }
+}
+
+/// Multiplies `x` by the first values of `y`.
+#[inline(always)]
+pub(super) fn multiply<L: Lanes>(x: &mut [f32], y: &[f32]) {
+    let y = &y[..x.len()];
+    let mut at = 0;
+    while at < x.len() {
+        let z = L::mul(load::<L, f32>(&x[at..]), load::<L, f32>(&y[at..]));
+        store::<L>(z, lanes_at::<L>(x, at));
+        at += L::WIDTH;
+    }
+}
+
+impl Activation {
+    /// The activation of every lane.
+    #[inline(always)]
+    pub(super) fn of<L: Lanes>(self, x: L::V) -> L::V {
+        match self {
+            Self::Identity => x,
+            Self::GeluErf => GeluErf.apply::<L>(x),
+        }
+    }
+}
+
+/// Turns `scores` into `e^(scale · (score − highest))` and gives their sum.
+#[inline(always)]
+pub(super) fn exponentials<L: Lanes>(scores: &mut [f32], scale: f32) -> f32 {
+    let mut highest = L::splat(f32::NEG_INFINITY);
+    for x in vectors::<L>(scores, f32::NEG_INFINITY) {
+        highest = L::max(x, highest);
+    }
+    let exponential = Exponential {
+        highest: L::largest(highest),
+        scale,
+    };
+    map::<L>(scores, &exponential);
+    let mut total = L::splat(0.0);
+    for x in vectors::<L>(scores, 0.0) {
+        total = L::add(total, x);
+    }
+    L::sum(total)
+}
+
+/// `e^(scale · (x − highest))`.
+struct Exponential {
+    highest: f32,
+    scale: f32,
+}
+
+impl Unary for Exponential {
+    #[inline(always)]
+    fn apply<L: Lanes>(&self, x: L::V) -> L::V {
+        exp::<L>(L::mul(
+            L::sub(x, L::splat(self.highest)),
+            L::splat(self.scale),
+        ))
     }
 }
 

@@ -3,8 +3,10 @@
 use super::names::{check, with_openai_names};
 use super::{Dims, Error};
 use crate::checkpoint::Checkpoint;
-use crate::compute::{self, Activation, AttentionMask, Backend, Conv};
-use crate::nn::{self, Conv1d, LayerNorm, Linear, Loader, UnknownTensors};
+use crate::compute::{
+    self, Activation, Attention, AttentionMask, Backend, Conv, Fused, KvFormat, KvShape,
+};
+use crate::nn::{self, Conv1d, LayerNorm, Linear, Loader, Precision, UnknownTensors};
 
 type Result<T, E = compute::Error> = std::result::Result<T, E>;
 
@@ -14,6 +16,7 @@ const EPS: f32 = 1e-5;
 /// A model's weights on a backend.
 pub struct Whisper<B: Backend> {
     dims: Dims,
+    kv_format: KvFormat,
     encoder: Encoder<B>,
     decoder: Decoder<B>,
 }
@@ -28,14 +31,16 @@ impl<B: Backend> Whisper<B> {
         checkpoint: &dyn Checkpoint,
         dims: Dims,
         unknown: UnknownTensors,
+        precision: Precision,
     ) -> Result<Self, Error> {
         let checkpoint = with_openai_names(checkpoint);
         check(&checkpoint, &dims, unknown)?;
-        let loader = Loader::new(b, &checkpoint);
+        let loader = Loader::new(b, &checkpoint, precision);
         let encoder = Encoder::load(&loader.at("encoder"), &dims)?;
         let decoder = Decoder::load(&loader.at("decoder"), &dims)?;
         Ok(Self {
             dims,
+            kv_format: precision.kv(),
             encoder,
             decoder,
         })
@@ -51,7 +56,7 @@ impl<B: Backend> Whisper<B> {
     /// # Errors
     /// As the backend's.
     pub fn encode(&self, b: &B, mel: &B::Tensor) -> Result<B::Tensor> {
-        self.encoder.forward(b, mel)
+        self.encoder.forward(b, mel, self.kv_format)
     }
 
     /// Each decoder block's keys and values of a window's audio features, which every step on that window reads.
@@ -62,7 +67,13 @@ impl<B: Backend> Whisper<B> {
         self.decoder
             .blocks
             .iter()
-            .map(|block| block.cross_attn.keys_values(b, xa, &self.dims))
+            .map(|block| {
+                let attn = &block.cross_attn;
+                let shape = attn.kv_shape(1, self.dims.n_audio_ctx, self.kv_format);
+                let mut kv = b.kv_cache(shape)?;
+                attn.append(b, xa, &mut kv)?;
+                Ok(kv)
+            })
             .collect()
     }
 
@@ -71,18 +82,18 @@ impl<B: Backend> Whisper<B> {
     /// # Errors
     /// As the backend's.
     pub fn text_state(&self, b: &B, batch: usize) -> Result<TextState<B>> {
-        let Dims {
-            n_text_ctx,
-            n_text_state,
-            ..
-        } = self.dims;
-        let cache = |_| b.kv_cache(batch, n_text_ctx, n_text_state);
+        let blocks = self.decoder.blocks.iter();
+        let cache = |block: &DecoderBlock<B>| {
+            b.kv_cache(
+                block
+                    .attn
+                    .kv_shape(batch, self.dims.n_text_ctx, self.kv_format),
+            )
+        };
         Ok(TextState {
             batch,
             len: 0,
-            kv: (0..self.decoder.blocks.len())
-                .map(cache)
-                .collect::<Result<_>>()?,
+            kv: blocks.map(cache).collect::<Result<_>>()?,
         })
     }
 
@@ -118,7 +129,6 @@ struct Encoder<B: Backend> {
     blocks: Vec<EncoderBlock<B>>,
     ln_post: LayerNorm<B>,
     n_audio_ctx: usize,
-    n_audio_state: usize,
 }
 
 impl<B: Backend> Encoder<B> {
@@ -164,15 +174,14 @@ impl<B: Backend> Encoder<B> {
             blocks: (0..n_audio_layer).map(block).collect::<Result<_, _>>()?,
             ln_post: loader.at("ln_post").layer_norm(n_audio_state, EPS)?,
             n_audio_ctx,
-            n_audio_state,
         })
     }
 
-    fn forward(&self, b: &B, mel: &B::Tensor) -> Result<B::Tensor> {
+    fn forward(&self, b: &B, mel: &B::Tensor, kv_format: KvFormat) -> Result<B::Tensor> {
         let mut x = self.embed(b, mel)?;
-        let mut kv = b.kv_cache(1, self.n_audio_ctx, self.n_audio_state)?;
         for block in &self.blocks {
-            x = block.forward(b, x, &mut kv)?;
+            let shape = block.attn.kv_shape(1, self.n_audio_ctx, kv_format);
+            x = block.forward(b, &x, &mut b.kv_cache(shape)?)?;
         }
         self.ln_post.forward(b, &x)
     }
@@ -208,15 +217,11 @@ impl<B: Backend> EncoderBlock<B> {
     }
 
     /// `x` `[1, n_audio_ctx, n_audio_state]` in, same out; `kv` is room for this block's keys and values.
-    fn forward(&self, b: &B, x: B::Tensor, kv: &mut B::KvCache) -> Result<B::Tensor> {
-        b.kv_truncate(kv, 0);
-        let x = b.add(
-            &x,
-            &self
-                .attn
-                .attend_self(b, &self.attn_ln.forward(b, &x)?, kv, AttentionMask::Full)?,
-        )?;
-        b.add(&x, &self.mlp.forward(b, &self.mlp_ln.forward(b, &x)?)?)
+    fn forward(&self, b: &B, x: &B::Tensor, kv: &mut B::KvCache) -> Result<B::Tensor> {
+        let x = self
+            .attn
+            .attend_self(b, x, &self.attn_ln, kv, AttentionMask::Full)?;
+        self.mlp.forward(b, &x, &self.mlp_ln)
     }
 }
 
@@ -249,11 +254,9 @@ impl<B: Backend> Decoder<B> {
             )
         };
         Ok(Self {
-            token_embedding: loader.at("token_embedding").matrix(
-                "weight",
-                n_vocab,
-                n_text_state,
-            )?,
+            token_embedding: loader
+                .at("token_embedding")
+                .embedding(n_vocab, n_text_state)?,
             positional_embedding: loader.sequence(
                 "positional_embedding",
                 n_text_ctx,
@@ -275,11 +278,11 @@ impl<B: Backend> Decoder<B> {
         let new = tokens.len() / state.batch;
         let mut x = self.embed(b, tokens, state)?;
         for ((block, kv), cross_kv) in self.blocks.iter().zip(&mut state.kv).zip(cross_kv) {
-            x = block.forward(b, x, kv, cross_kv)?;
+            x = block.forward(b, &x, kv, cross_kv)?;
         }
         state.len += new;
         let x = self.ln.forward(b, &b.positions(&x, first, new)?)?;
-        b.linear(&x, &self.token_embedding, None, Activation::Identity)
+        b.linear(&x, &self.token_embedding, Fused::default())
     }
 
     /// `tokens` `[batch, new]` in, `[batch, new, n_text_state]` with the positions that follow `state` out.
@@ -323,26 +326,18 @@ impl<B: Backend> DecoderBlock<B> {
     fn forward(
         &self,
         b: &B,
-        x: B::Tensor,
+        x: &B::Tensor,
         kv: &mut B::KvCache,
         cross_kv: &B::KvCache,
     ) -> Result<B::Tensor> {
-        let x = b.add(
-            &x,
-            &self
-                .attn
-                .attend_self(b, &self.attn_ln.forward(b, &x)?, kv, AttentionMask::Causal)?,
-        )?;
-        let x = b.add(
-            &x,
-            &self.cross_attn.attend(
-                b,
-                &self.cross_attn_ln.forward(b, &x)?,
-                cross_kv,
-                AttentionMask::Full,
-            )?,
-        )?;
-        b.add(&x, &self.mlp.forward(b, &self.mlp_ln.forward(b, &x)?)?)
+        let x = self
+            .attn
+            .attend_self(b, x, &self.attn_ln, kv, AttentionMask::Causal)?;
+        let normed = self.cross_attn_ln.forward(b, &x)?;
+        let x = self
+            .cross_attn
+            .attend(b, &x, &normed, cross_kv, AttentionMask::Full)?;
+        self.mlp.forward(b, &x, &self.mlp_ln)
     }
 }
 
@@ -352,6 +347,7 @@ struct MultiHeadAttention<B: Backend> {
     value: Linear<B>,
     out: Linear<B>,
     n_head: usize,
+    head_dim: usize,
 }
 
 impl<B: Backend> MultiHeadAttention<B> {
@@ -363,45 +359,59 @@ impl<B: Backend> MultiHeadAttention<B> {
             value: linear("value", true)?,
             out: linear("out", true)?,
             n_head,
+            head_dim: n_state / n_head,
         })
     }
 
-    /// Attention among the positions of `x` and those before them in `kv`, to which they are appended.
+    /// The keys and values that this attention reads.
+    fn kv_shape(&self, batch: usize, capacity: usize, format: KvFormat) -> KvShape {
+        KvShape {
+            batch,
+            capacity,
+            n_kv_head: self.n_head,
+            head_dim: self.head_dim,
+            format,
+        }
+    }
+
+    /// `x` and, added to it, the attention of its normed positions among themselves and to those before them in `kv`, to
+    /// which they are appended.
     fn attend_self(
         &self,
         b: &B,
         x: &B::Tensor,
+        norm: &LayerNorm<B>,
         kv: &mut B::KvCache,
         mask: AttentionMask,
     ) -> Result<B::Tensor> {
-        self.append(b, x, kv)?;
-        self.attend(b, x, kv, mask)
+        let normed = norm.forward(b, x)?;
+        self.append(b, &normed, kv)?;
+        self.attend(b, x, &normed, kv, mask)
     }
 
-    /// Attention of `x` `[batch, new, n_state]` to what is in `kv`.
+    /// `x` and, added to it, the attention of `normed` `[batch, new, n_state]` to what is in `kv`.
     fn attend(
         &self,
         b: &B,
         x: &B::Tensor,
+        normed: &B::Tensor,
         kv: &B::KvCache,
         mask: AttentionMask,
     ) -> Result<B::Tensor> {
-        let q = self.query.forward(b, x, Activation::Identity)?;
-        let mixed = b.attention(&q, kv, self.n_head, mask)?;
-        self.out.forward(b, &mixed, Activation::Identity)
+        let attention = Attention {
+            n_head: self.n_head,
+            mask,
+            scale: 1.0 / (self.head_dim as f32).sqrt(),
+        };
+        let q = self.query.forward(b, normed)?;
+        let mixed = b.attention(&q, kv, attention)?;
+        self.out.added_to(b, x, &mixed)
     }
 
     fn append(&self, b: &B, x: &B::Tensor, kv: &mut B::KvCache) -> Result<()> {
-        let k = self.key.forward(b, x, Activation::Identity)?;
-        let v = self.value.forward(b, x, Activation::Identity)?;
+        let k = self.key.forward(b, x)?;
+        let v = self.value.forward(b, x)?;
         b.kv_append(kv, &k, &v)
-    }
-
-    /// Keys and values of the audio features `xa` `[1, n_audio_ctx, n_audio_state]`.
-    fn keys_values(&self, b: &B, xa: &B::Tensor, dims: &Dims) -> Result<B::KvCache> {
-        let mut kv = b.kv_cache(1, dims.n_audio_ctx, dims.n_text_state)?;
-        self.append(b, xa, &mut kv)?;
-        Ok(kv)
     }
 }
 
@@ -419,12 +429,12 @@ impl<B: Backend> Mlp<B> {
         })
     }
 
-    fn forward(&self, b: &B, x: &B::Tensor) -> Result<B::Tensor> {
-        self.down.forward(
-            b,
-            &self.up.forward(b, x, Activation::GeluErf)?,
-            Activation::Identity,
-        )
+    /// `x` and, added to it, what the layers make of its normed rows.
+    fn forward(&self, b: &B, x: &B::Tensor, norm: &LayerNorm<B>) -> Result<B::Tensor> {
+        let up = self
+            .up
+            .activated(b, &norm.forward(b, x)?, Activation::GeluErf)?;
+        self.down.added_to(b, x, &up)
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use super::names::with_openai_names;
 use super::{Dims, Error};
-use crate::checkpoint::{self, Checkpoint, Dtype, Safetensors};
+use crate::checkpoint::{self, Checkpoint, Safetensors};
 use crate::data::{self, Catalog, Content, Factory, Kind, LocalFile, LocalFiles, Manifest, Need};
 use crate::nn::UnknownTensors;
 use crate::text::Vocabulary;
@@ -32,20 +31,6 @@ pub struct Loading {
     pub open: checkpoint::Options,
     /// What is done about tensors that have no place in the geometry.
     pub unknown_tensors: UnknownTensors,
-}
-
-impl Package {
-    /// The format of the weights: that of the token table, the largest of them.
-    pub fn precision(&self) -> &'static str {
-        let checkpoint = with_openai_names(&*self.checkpoint);
-        let table = checkpoint.info("decoder.token_embedding.weight");
-        match table.map(|table| table.dtype) {
-            Some(Dtype::I8) => "q8",
-            Some(Dtype::F16) => "f16",
-            Some(Dtype::Bf16) => "bf16",
-            _ => "f32",
-        }
-    }
 }
 
 /// The models that this program knows by name.

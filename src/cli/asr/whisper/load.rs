@@ -15,6 +15,7 @@ use crate::cli::plan::File;
 use crate::compute::Backend as _;
 use crate::compute::cpu::{Cpu, Isa};
 use crate::kits::whisper::{self, Dims, language};
+use crate::nn::Precision;
 
 /// The model of `asr whisper` when none is named.
 const DEFAULT_MODEL: &str = if cfg!(feature = "bundled-whisper") {
@@ -37,6 +38,8 @@ pub(super) struct Options<'a> {
     pub(super) task: Task,
     /// Threads to compute with.
     pub(super) threads: NonZeroUsize,
+    /// What to compute in.
+    pub(super) precision: Precision,
 }
 
 /// A model ready to transcribe.
@@ -73,7 +76,6 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
     let of_model = |error: whisper::Error| Error::from(error).of_model(&name);
     let package = plan.construct(&files).map_err(of_model)?;
     check_task(&package.dims, language, options.task)?;
-    let precision = package.precision().to_owned();
 
     let cpu = Cpu::new(isa, options.threads.get())?;
     let model = Model {
@@ -85,10 +87,11 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
             .get("weights")
             .and_then(|file| file.digest)
             .map(|digest| digest.to_string()),
-        precision,
+        precision: options.precision.name().to_owned(),
         device: cpu.device().to_owned(),
         files: files.iter().map(File::here).collect(),
     };
+    let precision = options.precision;
     let options = whisper::Options {
         language: language.map(str::to_owned),
         task: match options.task {
@@ -97,7 +100,7 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
         },
         ..whisper::Options::default()
     };
-    let transcriber = whisper::Transcriber::load(cpu, package).map_err(of_model)?;
+    let transcriber = whisper::Transcriber::load(cpu, package, precision).map_err(of_model)?;
     if let Some(language) = language {
         let start = transcriber
             .tokenizer()
@@ -181,11 +184,9 @@ impl Transcriber for OnCpu {
         }
         let _ = listener(Event::Length(duration_secs));
         let on_segment: whisper::OnSegment<'_> = &mut |segment| listener(Event::Segment(segment));
-        let cpu = self.transcriber.backend();
-        let (mut transcript, effort) = cpu.enter(|| {
+        let (mut transcript, effort) =
             self.transcriber
-                .transcribe(&features, &self.options, on_segment)
-        })?;
+                .transcribe(&features, &self.options, on_segment)?;
         transcript.duration_secs = duration_secs;
         Ok(Heard {
             transcript,

@@ -2,14 +2,50 @@
 
 use half::{bf16, f16};
 
+/// Heights of the tiles that products are made of: as many rows as leave registers for the weights, fewer, and one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::compute::cpu) struct Heights {
+    pub(in crate::compute::cpu) tall: usize,
+    pub(in crate::compute::cpu) low: usize,
+}
+
+impl Heights {
+    /// The height of the tile that begins with `left` rows to go.
+    #[inline(always)]
+    pub(in crate::compute::cpu) fn next(self, left: usize) -> usize {
+        if left >= self.tall {
+            self.tall
+        } else if left >= self.low {
+            self.low
+        } else {
+            1
+        }
+    }
+
+    /// Whether there are tiles of this height.
+    pub(in crate::compute::cpu) const fn has(self, height: usize) -> bool {
+        self.tall == height || self.low == height
+    }
+}
+
 /// A register of f32 lanes and what an instruction set does with it.
 ///
 /// Methods that take a slice read or write its first [`Lanes::WIDTH`] elements and panic when there are fewer.
+///
+/// A word is 32 bits of a matrix's row: one f32, two bfloat16 numbers or four int8 codes, the first in the lowest bits.
 pub(in crate::compute::cpu) trait Lanes: Copy {
-    /// A register.
+    /// A register of f32 lanes.
     type V: Copy;
-    /// Its lanes.
+    /// A register of words, as many as there are lanes.
+    type W: Copy;
+    /// The lanes of a register.
     const WIDTH: usize;
+    /// What packed int8 weights are raised by, 128 where the processor multiplies unsigned by signed bytes, else 0.
+    const CODE_OFFSET: u8;
+    /// Tiles of two registers of columns.
+    const HEIGHTS: Heights;
+    /// The same with sums of integers and of floats side by side.
+    const GROUP_HEIGHTS: Heights;
 
     /// `x` in every lane.
     fn splat(x: f32) -> Self::V;
@@ -46,4 +82,36 @@ pub(in crate::compute::cpu) trait Lanes: Copy {
     fn sum(v: Self::V) -> f32;
     /// The largest lane.
     fn largest(v: Self::V) -> f32;
+
+    /// `word` in every lane.
+    fn splat_word(word: u32) -> Self::W;
+    /// The words of a slice.
+    fn load_words(x: &[u32]) -> Self::W;
+    /// Writes the words to a slice.
+    fn store_words(w: Self::W, to: &mut [u32]);
+    /// `sum + w · a`, words of one f32.
+    fn dot1(sum: Self::V, w: Self::W, a: Self::W) -> Self::V;
+    /// `sum + w₀·a₀ + w₁·a₁`, words of two bfloat16 numbers; subnormal ones may count as 0.
+    fn dot2(sum: Self::V, w: Self::W, a: Self::W) -> Self::V;
+    /// `sum + Σ wᵢ·aᵢ` in i32, words of four int8 codes; those of `w` are raised by [`Lanes::CODE_OFFSET`], or lie
+    /// between 0 and 15, and those of `a` are not −128.
+    fn dot4(sum: Self::W, w: Self::W, a: Self::W) -> Self::W;
+    /// The bits of each lane.
+    fn to_bits(v: Self::V) -> Self::W;
+    /// The lanes of these bits.
+    fn from_bits(w: Self::W) -> Self::V;
+    /// The i32 in each word as f32.
+    fn int_to_float(w: Self::W) -> Self::V;
+    /// The low four bits of each byte.
+    fn low_nibbles(w: Self::W) -> Self::W;
+    /// The high four bits of each byte.
+    fn high_nibbles(w: Self::W) -> Self::W;
+    /// The IEEE half in the low 16 bits of each word; subnormals, infinities and NaNs included.
+    fn low_half(w: Self::W) -> Self::V;
+    /// The IEEE half in the high 16 bits of each word.
+    fn high_half(w: Self::W) -> Self::V;
+    /// Words of two bfloat16 numbers, rounded to the nearest, ties to even.
+    fn pair(low: Self::V, high: Self::V) -> Self::W;
+    /// Writes lanes that are whole numbers from −128 to 127 as words of four int8 codes.
+    fn store_codes(v: Self::V, to: &mut [u32]);
 }

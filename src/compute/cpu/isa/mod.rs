@@ -13,7 +13,7 @@ mod lanes;
 mod neon;
 mod portable;
 
-pub(super) use self::lanes::Lanes;
+pub(super) use self::lanes::{Heights, Lanes};
 use crate::compute::Error;
 
 /// An instruction set that this processor has: holding one is the proof.
@@ -23,9 +23,15 @@ pub struct Isa(Kind);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     #[cfg(target_arch = "x86_64")]
+    Avx512Bf16,
+    #[cfg(target_arch = "x86_64")]
     Avx512,
     #[cfg(target_arch = "x86_64")]
+    AvxVnni,
+    #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(target_arch = "aarch64")]
+    NeonDot,
     #[cfg(target_arch = "aarch64")]
     Neon,
     Portable,
@@ -43,22 +49,35 @@ impl Isa {
         let mut found = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx512f")
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c");
+            let avx512 = avx2
+                && is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl")
-            {
+                && is_x86_feature_detected!("avx512vnni");
+            if avx512 && is_x86_feature_detected!("avx512bf16") {
+                found.push(Self(Kind::Avx512Bf16));
+            }
+            if avx512 {
                 found.push(Self(Kind::Avx512));
             }
-            if is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("fma")
-                && is_x86_feature_detected!("f16c")
-            {
+            if avx2 && is_x86_feature_detected!("avxvnni") {
+                found.push(Self(Kind::AvxVnni));
+            }
+            if avx2 {
                 found.push(Self(Kind::Avx2));
             }
         }
         #[cfg(target_arch = "aarch64")]
-        found.push(Self(Kind::Neon)); // part of the architecture
+        {
+            if std::arch::is_aarch64_feature_detected!("dotprod") {
+                found.push(Self(Kind::NeonDot));
+            }
+            found.push(Self(Kind::Neon)); // part of the architecture
+        }
         found.push(Self(Kind::Portable));
         found
     }
@@ -86,13 +105,19 @@ impl Isa {
             })
     }
 
-    /// `avx512`, `avx2`, `neon` or `portable`.
+    /// `avx512bf16`, `avx512`, `avxvnni`, `avx2`, `neondot`, `neon` or `portable`.
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
+            Kind::Avx512Bf16 => "avx512bf16",
+            #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]
+            Kind::AvxVnni => "avxvnni",
+            #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => "avx2",
+            #[cfg(target_arch = "aarch64")]
+            Kind::NeonDot => "neondot",
             #[cfg(target_arch = "aarch64")]
             Kind::Neon => "neon",
             Kind::Portable => "portable",
@@ -101,19 +126,28 @@ impl Isa {
 
     /// Lanes of a register.
     pub(super) fn width(self) -> usize {
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => avx512::Avx512::WIDTH,
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => avx2::Avx2::WIDTH,
-            #[cfg(target_arch = "aarch64")]
-            Kind::Neon => neon::Neon::WIDTH,
-            Kind::Portable => portable::Portable::WIDTH,
-        }
+        self.shape().0
     }
 
-    pub(super) fn kind(self) -> Kind {
-        self.0
+    /// Heights of the tiles of products, without and with groups.
+    pub(super) fn heights(self, grouped: bool) -> Heights {
+        let (_, heights, group_heights) = self.shape();
+        if grouped { group_heights } else { heights }
+    }
+
+    fn shape(self) -> (usize, Heights, Heights) {
+        fn of<L: Lanes>() -> (usize, Heights, Heights) {
+            (L::WIDTH, L::HEIGHTS, L::GROUP_HEIGHTS)
+        }
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512Bf16 | Kind::Avx512 => of::<avx512::Avx512<false>>(),
+            #[cfg(target_arch = "x86_64")]
+            Kind::AvxVnni | Kind::Avx2 => of::<avx2::Avx2<false>>(),
+            #[cfg(target_arch = "aarch64")]
+            Kind::NeonDot | Kind::Neon => of::<neon::Neon<false>>(),
+            Kind::Portable => of::<portable::Portable>(),
+        }
     }
 
     /// Runs a kernel compiled for this instruction set.
@@ -121,30 +155,50 @@ impl Isa {
     pub(super) fn run(self, kernel: impl Kernel) {
         match self.0 {
             // SAFETY: an `Isa` of this kind is only made by `available`, after the processor was asked for each of the
-            // features that `run_avx512` enables.
+            // features that the function enables.
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512Bf16 => unsafe { run_avx512_bf16(kernel) },
+            // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => unsafe { run_avx512(kernel) },
-            // SAFETY: as above, for `avx2`, `fma` and `f16c`.
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kind::AvxVnni => unsafe { run_avx_vnni(kernel) },
+            // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { run_avx2(kernel) },
             #[cfg(target_arch = "aarch64")]
-            Kind::Neon => kernel.run::<neon::Neon>(),
+            Kind::NeonDot => kernel.run::<neon::Neon<true>>(),
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => kernel.run::<neon::Neon<false>>(),
             Kind::Portable => kernel.run::<portable::Portable>(),
         }
     }
 }
 
-// The features are those that `Isa::available` asks for; AVX-512 implies AVX2 and FMA.
+// The features are those that `Isa::available` asks for; AVX-512 implies AVX2, FMA and F16C.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
+fn run_avx512_bf16(kernel: impl Kernel) {
+    kernel.run::<avx512::Avx512<true>>();
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
 fn run_avx512(kernel: impl Kernel) {
-    kernel.run::<avx512::Avx512>();
+    kernel.run::<avx512::Avx512<false>>();
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+fn run_avx_vnni(kernel: impl Kernel) {
+    kernel.run::<avx2::Avx2<true>>();
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn run_avx2(kernel: impl Kernel) {
-    kernel.run::<avx2::Avx2>();
+    kernel.run::<avx2::Avx2<false>>();
 }
 
 #[cfg(test)]

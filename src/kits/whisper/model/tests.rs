@@ -102,6 +102,7 @@ impl Golden {
             &*self.checkpoint,
             self.dims.clone(),
             UnknownTensors::Refuse,
+            Precision::F32,
         )
         .unwrap();
         let shape = [1, 2 * self.dims.n_audio_ctx, self.dims.n_mels];
@@ -109,11 +110,10 @@ impl Golden {
 
         let mut x = model.encoder.embed(b, &mel).unwrap();
         self.assert_close(b, backend, "encoder.embedded", &x);
-        let mut kv = b
-            .kv_cache(1, self.dims.n_audio_ctx, self.dims.n_audio_state)
-            .unwrap();
         for (i, block) in model.encoder.blocks.iter().enumerate() {
-            x = block.forward(b, x, &mut kv).unwrap();
+            let shape = block.attn.kv_shape(1, self.dims.n_audio_ctx, KvFormat::F32);
+            let mut kv = b.kv_cache(shape).unwrap();
+            x = block.forward(b, &x, &mut kv).unwrap();
             self.assert_close(b, backend, &format!("encoder.blocks.{i}"), &x);
         }
         let xa = model.encode(b, &mel).unwrap();
@@ -125,7 +125,9 @@ impl Golden {
         let mut x = model.decoder.embed(b, &ids, &state).unwrap();
         self.assert_close(b, backend, "decoder.embedded", &x);
         for (i, block) in model.decoder.blocks.iter().enumerate() {
-            x = block.forward(b, x, &mut state.kv[i], &cross_kv[i]).unwrap();
+            x = block
+                .forward(b, &x, &mut state.kv[i], &cross_kv[i])
+                .unwrap();
             self.assert_close(b, backend, &format!("decoder.blocks.{i}"), &x);
         }
         self.assert_close(
@@ -203,6 +205,7 @@ fn a_tensor_that_does_not_fit_the_geometry_is_named_with_both_shapes() {
         &*golden.checkpoint,
         dims,
         UnknownTensors::Refuse,
+        Precision::F32,
     )
     .err()
     .unwrap()
@@ -217,6 +220,7 @@ fn a_tensor_that_does_not_fit_the_geometry_is_named_with_both_shapes() {
         &*golden.checkpoint,
         dims,
         UnknownTensors::Refuse,
+        Precision::F32,
     )
     .err()
     .unwrap()
@@ -235,7 +239,13 @@ fn tensors_without_a_place_are_refused_by_name_or_passed_over() {
             n_text_layer: 2,
             ..golden.dims.clone()
         };
-        Whisper::load(&Reference, &*golden.checkpoint, dims, unknown)
+        Whisper::load(
+            &Reference,
+            &*golden.checkpoint,
+            dims,
+            unknown,
+            Precision::F32,
+        )
     };
     let error = load(UnknownTensors::Refuse).err().unwrap().to_string();
     assert!(
@@ -258,7 +268,14 @@ fn a_model_in_whisper_cpp_s_form_writes_what_its_source_does() {
 
     let b = Cpu::new(Isa::available()[0], 2).unwrap();
     let shape = [1, 2 * dims.n_audio_ctx, dims.n_mels];
-    let model = Whisper::load(&b, &*golden.checkpoint, dims, UnknownTensors::Refuse).unwrap();
+    let model = Whisper::load(
+        &b,
+        &*golden.checkpoint,
+        dims,
+        UnknownTensors::Refuse,
+        Precision::F32,
+    )
+    .unwrap();
     let mel = b.upload(&shape, &golden.features()).unwrap();
     let xa = model.encode(&b, &mel).unwrap();
     let cross_kv = model.cross_kv(&b, &xa).unwrap();
