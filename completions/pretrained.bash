@@ -65,7 +65,7 @@ _pretrained() {
 
     case "${cmd}" in
         pretrained)
-            opts="-q -h -V --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help --version asr fetch cache prefabs inspect"
+            opts="-q -h -V --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help --version asr fetch cache prefabs inspect"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -142,7 +142,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__asr)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help whisper"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help whisper"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -219,7 +219,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__asr__subcmd__whisper)
-            opts="-m -l -f -o -t -q -h --model --language --task --format --output-dir --device --threads --set --vocab --tokenizer --config --state-dict-key --lenient --dry-run --stats --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-m -l -f -o -t -q -h --model --language --task --format --output-dir --device --threads --set --vocab --tokenizer --config --state-dict-key --lenient --dry-run --stats --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -407,7 +407,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help info path ls verify rm prune export import"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help info path ls verify rm prune export import"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -484,7 +484,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__export)
-            opts="-o -q -h --output --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-o -q -h --output --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -591,7 +591,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__import)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -668,7 +668,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__info)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -745,7 +745,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__ls)
-            opts="-f -q -h --filter --sort --limit --revisions --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-f -q -h --filter --sort --limit --revisions --derived --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -838,7 +838,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__path)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -915,7 +915,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__prune)
-            opts="-y -q -h --older-than --yes --dry-run --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-y -q -h --older-than --yes --dry-run --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -996,7 +996,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__rm)
-            opts="-y -q -h --yes --dry-run --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-y -q -h --yes --dry-run --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1073,7 +1073,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__verify)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1150,7 +1150,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__fetch)
-            opts="-j -q -h --include --exclude --revision --dry-run --jobs --retries --keep-going --refresh --force --allow-pickle --allow-unpinned --lock-timeout --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-j -q -h --include --exclude --revision --dry-run --jobs --retries --keep-going --refresh --force --allow-pickle --allow-unpinned --lock-timeout --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1255,7 +1255,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__inspect)
-            opts="-q -h --tensors --explain --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-q -h --tensors --explain --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1332,7 +1332,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__prefabs)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help whisper moonshine qwen3-asr embed lm silero resnet"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help whisper moonshine qwen3-asr embed lm silero resnet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -86,6 +86,8 @@ pub(super) fn info(
         has_token: bool,
         pinned_files: usize,
         hub_revisions: usize,
+        derived_files: usize,
+        derived_bytes: u64,
         leftover_bytes: u64,
         total_bytes: u64,
     }
@@ -104,6 +106,8 @@ pub(super) fn info(
         has_token: settings.token.is_some(),
         pinned_files: inventory.pinned.len(),
         hub_revisions: inventory.revisions.len(),
+        derived_files: inventory.derived.len(),
+        derived_bytes: inventory.derived.iter().map(|it| it.stat.bytes).sum(),
         leftover_bytes: inventory.leftovers.iter().map(|it| it.stat.bytes).sum(),
         total_bytes: inventory.bytes(),
     };
@@ -127,15 +131,16 @@ pub(super) fn info(
         (
             "files",
             format!(
-                "{} pinned, {} revisions of the hub",
-                document.pinned_files, document.hub_revisions
+                "{} pinned, {} revisions of the hub, {} derived from weights",
+                document.pinned_files, document.hub_revisions, document.derived_files
             ),
         ),
         (
             "size",
             format!(
-                "{}, of which {} are left over",
+                "{}, of which {} are derived and {} left over",
                 size(document.total_bytes),
+                size(document.derived_bytes),
                 size(document.leftover_bytes)
             ),
         ),

@@ -1,5 +1,6 @@
 //! `pretrained cache ls`: what the caches hold.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -13,8 +14,8 @@ use crate::cli::exit::Exit;
 use crate::cli::json::line;
 use crate::cli::out::Out;
 use crate::cli::table::{ago, size, table};
-use crate::data::Inventory;
 use crate::data::inventory::{HubRevision, Leftover, PinnedFile, Stat};
+use crate::data::{ContentId, DerivedFile, Inventory, Removal};
 
 /// List what is in the caches
 #[derive(Debug, clap::Args)]
@@ -38,6 +39,10 @@ pub(crate) struct Args {
     /// Each revision of a repository by itself
     #[arg(long)]
     revisions: bool,
+
+    /// Also what was derived from weights: weights laid out for this machine
+    #[arg(long)]
+    derived: bool,
 }
 
 /// One thing that can be looked at, and removed.
@@ -45,7 +50,7 @@ pub(crate) struct Args {
 pub(super) struct Entry {
     /// What one would type for it.
     pub(super) name: String,
-    /// `pinned`, `hf`, or `leftover`.
+    /// `pinned`, `hf`, `derived`, or `leftover`.
     pub(super) layout: &'static str,
     /// Family of models, where it is known.
     pub(super) kit: Option<String>,
@@ -55,6 +60,12 @@ pub(super) struct Entry {
     pub(super) file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sha256: Option<String>,
+    /// What the weights are known by that it was derived from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) weights: Option<String>,
+    /// How it was derived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) recipe: Option<String>,
     /// Commits of a repository.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) commits: Vec<String>,
@@ -72,11 +83,14 @@ pub(super) struct Entry {
     pub(super) accessed: Option<SystemTime>,
     #[serde(serialize_with = "seconds")]
     pub(super) modified: Option<SystemTime>,
-    /// `complete`, `unfinished`, `damaged`, or `leftover`.
+    /// `complete`, `unfinished`, `damaged`, `orphan` when the weights are gone that it was derived from, or `leftover`.
     pub(super) state: &'static str,
     /// Whether this program put it there, or others may have.
     pub(super) owned: bool,
 }
+
+/// Digits of an identity of weights that a listing shows.
+const SHORT_DIGITS: usize = 18; // twelve after `files-`
 
 /// Seconds since 1970.
 fn seconds<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -93,6 +107,9 @@ pub(super) fn run(
 ) -> Result<Exit, Error> {
     let inventory = shelf.inventory()?;
     let mut entries = entries(shelf, &inventory, args.revisions);
+    if args.derived {
+        entries.extend(derived(shelf, &inventory));
+    }
     let now = SystemTime::now();
     let names: Vec<_> = args
         .names
@@ -134,6 +151,15 @@ pub(super) fn entries(shelf: &Shelf, inventory: &Inventory, revisions: bool) -> 
     }
     entries.extend(inventory.leftovers.iter().map(Entry::of_leftover));
     entries
+}
+
+/// What was derived from weights, one entry a file.
+fn derived(shelf: &Shelf, inventory: &Inventory) -> Vec<Entry> {
+    let contents = shelf.contents_after(inventory, &Removal::default());
+    let files = inventory.derived.iter();
+    files
+        .map(|file| Entry::of_derived(shelf, inventory, file, &contents))
+        .collect()
 }
 
 impl Entry {
@@ -192,6 +218,37 @@ impl Entry {
             ..Self::default()
         }
         .with(blobs.into_values())
+    }
+
+    fn of_derived(
+        shelf: &Shelf,
+        inventory: &Inventory,
+        file: &DerivedFile,
+        contents: &BTreeSet<ContentId>,
+    ) -> Self {
+        let rows: Vec<_> = file
+            .contents()
+            .flat_map(|id| shelf.models_of(inventory, id))
+            .collect();
+        let short: String = file.weights.chars().take(SHORT_DIGITS).collect();
+        let state = match (file.is_whole(), file.is_of_use(contents)) {
+            (false, _) => "leftover",
+            (true, false) => "orphan",
+            (true, true) => "complete",
+        };
+        Self {
+            name: rows.first().cloned().unwrap_or_else(|| short.clone()),
+            layout: "derived",
+            file: Some(format!("{short}/{}", file.recipe)),
+            weights: Some(file.weights.clone()),
+            recipe: Some(file.recipe.clone()),
+            rows,
+            path: file.path.clone(),
+            state,
+            owned: true,
+            ..Self::default()
+        }
+        .with([Some(file.stat)])
     }
 
     fn of_leftover(left: &Leftover) -> Self {
