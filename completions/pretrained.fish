@@ -75,7 +75,7 @@ vtt\t'WebVTT subtitles'
 json\t'Segments with times, tokens and scores'"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s o -l output-dir -d 'Write one file an input and format there, named after the input, not to stdout' -r -f -a "(__fish_complete_directories)"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l device -d 'Where to compute' -r -f -a "cpu\t'The processor'"
-complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s t -l threads -d 'Threads to compute with, at most as many as the processor runs at once [default: all of them]' -r
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s t -l threads -d 'Threads to compute with, at most as many as the processor runs at once [env: PRETRAINED_THREADS] [default: one a core that this process may use]' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l set -d 'Use the file PATH as the model\'s KEY, one of those that `inspect` lists; may be repeated' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l vocab -d 'Short for `--set vocabulary=PATH`, a file in tiktoken form' -r -F
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l tokenizer -d 'Short for `--set tokenizer=PATH`' -r -F

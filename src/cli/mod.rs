@@ -17,6 +17,7 @@ mod progress;
 mod spellings;
 mod stats;
 mod table;
+mod threads;
 mod transfers;
 
 use std::ffi::OsString;
