@@ -44,6 +44,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('cache', 'cache', [CompletionResultType]::ParameterValue, 'The models on this machine')
             [CompletionResult]::new('prefabs', 'prefabs', [CompletionResultType]::ParameterValue, 'List the model geometries that are known by name')
             [CompletionResult]::new('inspect', 'inspect', [CompletionResultType]::ParameterValue, 'Show what a model is: origin, files, geometry, parameters, tensors, digests')
+            [CompletionResult]::new('doctor', 'doctor', [CompletionResultType]::ParameterValue, 'Say what this machine and this build have, what a run would use, and where models are looked for')
             break
         }
         'pretrained;asr' {
@@ -361,6 +362,27 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--token-file', '--token-file', [CompletionResultType]::ParameterName, 'A file that holds the token for the hub [env: HF_TOKEN, HF_TOKEN_PATH]')
             [CompletionResult]::new('--tensors', '--tensors', [CompletionResultType]::ParameterName, 'List every tensor')
             [CompletionResult]::new('--explain', '--explain', [CompletionResultType]::ParameterName, 'Say what each namespace of models answered to the name')
+            [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Write one JSON document, and errors as JSON too')
+            [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
+            [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
+            [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
+            [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            break
+        }
+        'pretrained;doctor' {
+            [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Threads to compute with, at most as many as the processor runs at once [env: PRETRAINED_THREADS] [default: one a core that this process may use]')
+            [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'Threads to compute with, at most as many as the processor runs at once [env: PRETRAINED_THREADS] [default: one a core that this process may use]')
+            [CompletionResult]::new('--progress', '--progress', [CompletionResultType]::ParameterName, 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]')
+            [CompletionResult]::new('--cache-dir', '--cache-dir', [CompletionResultType]::ParameterName, 'Keep to DIR: find models there, put them there, and look nowhere else [env: PRETRAINED_CACHE_DIR, which moves this program''s own cache only]')
+            [CompletionResult]::new('--hf-cache', '--hf-cache', [CompletionResultType]::ParameterName, 'The hub''s cache, shared with Python''s libraries [env: HF_HUB_CACHE, HF_HOME]')
+            [CompletionResult]::new('--upstream-cache-dir', '--upstream-cache-dir', [CompletionResultType]::ParameterName, 'Where the openai-whisper package keeps its downloads [default: ~/.cache/whisper]')
+            [CompletionResult]::new('--manifest', '--manifest', [CompletionResultType]::ParameterName, 'A table of models of your own, whose names win; may be repeated [env: PRETRAINED_MANIFEST]')
+            [CompletionResult]::new('--origin', '--origin', [CompletionResultType]::ParameterName, 'The hub''s address [env: HF_ENDPOINT]')
+            [CompletionResult]::new('--mirror', '--mirror', [CompletionResultType]::ParameterName, 'Where a directory of this program''s cache is served, asked first for each pinned file; may be repeated [env: PRETRAINED_MIRROR]')
+            [CompletionResult]::new('--token-file', '--token-file', [CompletionResultType]::ParameterName, 'A file that holds the token for the hub [env: HF_TOKEN, HF_TOKEN_PATH]')
             [CompletionResult]::new('--json', '--json', [CompletionResultType]::ParameterName, 'Write one JSON document, and errors as JSON too')
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')

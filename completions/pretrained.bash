@@ -22,6 +22,9 @@ _pretrained() {
             pretrained,cache)
                 cmd="pretrained__subcmd__cache"
                 ;;
+            pretrained,doctor)
+                cmd="pretrained__subcmd__doctor"
+                ;;
             pretrained,fetch)
                 cmd="pretrained__subcmd__fetch"
                 ;;
@@ -65,7 +68,7 @@ _pretrained() {
 
     case "${cmd}" in
         pretrained)
-            opts="-q -h -V --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help --version asr fetch cache prefabs inspect"
+            opts="-q -h -V --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help --version asr fetch cache prefabs inspect doctor"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1079,6 +1082,91 @@ _pretrained() {
                 return 0
             fi
             case "${prev}" in
+                --progress)
+                    COMPREPLY=($(compgen -W "auto bar json none" -- "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --hf-cache)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --upstream-cache-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --manifest)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --origin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mirror)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pretrained__subcmd__doctor)
+            opts="-t -q -h --threads --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --progress)
                     COMPREPLY=($(compgen -W "auto bar json none" -- "${cur}"))
                     return 0

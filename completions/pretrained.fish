@@ -47,6 +47,7 @@ complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "fetch" -d 'Br
 complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "cache" -d 'The models on this machine'
 complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "prefabs" -d 'List the model geometries that are known by name'
 complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "inspect" -d 'Show what a model is: origin, files, geometry, parameters, tensors, digests'
+complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "doctor" -d 'Say what this machine and this build have, what a run would use, and where models are looked for'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
 bar\t'A bar'
 json\t'Lines of JSON on stderr'
@@ -339,3 +340,21 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l offlin
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -s t -l threads -d 'Threads to compute with, at most as many as the processor runs at once [env: PRETRAINED_THREADS] [default: one a core that this process may use]' -r
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
+bar\t'A bar'
+json\t'Lines of JSON on stderr'
+none\t'Nothing'"
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l cache-dir -d 'Keep to DIR: find models there, put them there, and look nowhere else [env: PRETRAINED_CACHE_DIR, which moves this program\'s own cache only]' -r -f -a "(__fish_complete_directories)"
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l hf-cache -d 'The hub\'s cache, shared with Python\'s libraries [env: HF_HUB_CACHE, HF_HOME]' -r -f -a "(__fish_complete_directories)"
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l upstream-cache-dir -d 'Where the openai-whisper package keeps its downloads [default: ~/.cache/whisper]' -r -f -a "(__fish_complete_directories)"
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l manifest -d 'A table of models of your own, whose names win; may be repeated [env: PRETRAINED_MANIFEST]' -r -F
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l origin -d 'The hub\'s address [env: HF_ENDPOINT]' -r -f
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l mirror -d 'Where a directory of this program\'s cache is served, asked first for each pinned file; may be repeated [env: PRETRAINED_MIRROR]' -r -f
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l token-file -d 'A file that holds the token for the hub [env: HF_TOKEN, HF_TOKEN_PATH]' -r -F
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l json -d 'Write one JSON document, and errors as JSON too'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -s q -l quiet -d 'Keep stderr for errors'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -107,6 +107,19 @@ impl Threads {
     }
 }
 
+impl DecidedBy {
+    /// The word for it in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Variable => "variable",
+            Self::Cores => "cores",
+            Self::Quota(_) => "quota",
+            Self::Parallelism => "parallelism",
+        }
+    }
+}
+
 impl fmt::Display for DecidedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

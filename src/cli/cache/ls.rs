@@ -13,6 +13,7 @@ use crate::cli::error::Error;
 use crate::cli::exit::Exit;
 use crate::cli::json::line;
 use crate::cli::out::Out;
+use crate::cli::roots::{self, RootEntry};
 use crate::cli::table::{ago, size, table};
 use crate::data::inventory::{HubRevision, Leftover, PinnedFile, Stat};
 use crate::data::{ContentId, DerivedFile, Inventory, Removal};
@@ -307,13 +308,13 @@ fn json(shelf: &Shelf, entries: &[Entry], total_bytes: u64) -> String {
     #[derive(Serialize)]
     struct Document<'a> {
         schema: &'static str,
-        roots: Vec<super::info::RootEntry>,
+        roots: Vec<RootEntry>,
         entries: &'a [Entry],
         total_bytes: u64,
     }
     line(&Document {
         schema: "pretrained.cache/1",
-        roots: super::info::roots(shelf),
+        roots: roots::entries(&shelf.models.roots),
         entries,
         total_bytes,
     })
