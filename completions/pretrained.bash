@@ -22,6 +22,9 @@ _pretrained() {
             pretrained,cache)
                 cmd="pretrained__subcmd__cache"
                 ;;
+            pretrained,doctor)
+                cmd="pretrained__subcmd__doctor"
+                ;;
             pretrained,fetch)
                 cmd="pretrained__subcmd__fetch"
                 ;;
@@ -65,7 +68,7 @@ _pretrained() {
 
     case "${cmd}" in
         pretrained)
-            opts="-q -h -V --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help --version asr fetch cache prefabs inspect"
+            opts="-q -h -V --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help --version asr fetch cache prefabs inspect doctor"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -142,7 +145,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__asr)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help whisper"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help whisper"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -219,7 +222,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__asr__subcmd__whisper)
-            opts="-m -l -f -o -t -q -h --model --language --task --format --output-dir --device --threads --set --vocab --tokenizer --config --state-dict-key --lenient --dry-run --stats --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-m -l -f -o -t -q -h --model --language --task --format --output-dir --device --threads --set --vocab --tokenizer --config --state-dict-key --lenient --dry-run --stats --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -407,7 +410,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help info path ls verify rm prune export import"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help info path ls verify rm prune export import"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -484,7 +487,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__export)
-            opts="-o -q -h --output --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-o -q -h --output --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -591,7 +594,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__import)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -668,7 +671,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__info)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -745,7 +748,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__ls)
-            opts="-f -q -h --filter --sort --limit --revisions --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-f -q -h --filter --sort --limit --revisions --derived --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -838,7 +841,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__path)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -915,7 +918,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__prune)
-            opts="-y -q -h --older-than --yes --dry-run --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-y -q -h --older-than --yes --dry-run --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -996,7 +999,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__rm)
-            opts="-y -q -h --yes --dry-run --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-y -q -h --yes --dry-run --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1073,7 +1076,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__cache__subcmd__verify)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1149,8 +1152,93 @@ _pretrained() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pretrained__subcmd__doctor)
+            opts="-t -q -h --threads --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -t)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --progress)
+                    COMPREPLY=($(compgen -W "auto bar json none" -- "${cur}"))
+                    return 0
+                    ;;
+                --cache-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --hf-cache)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --upstream-cache-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --manifest)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --origin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mirror)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pretrained__subcmd__fetch)
-            opts="-j -q -h --include --exclude --revision --dry-run --jobs --retries --keep-going --refresh --force --allow-pickle --allow-unpinned --lock-timeout --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-j -q -h --include --exclude --revision --dry-run --jobs --retries --keep-going --refresh --force --allow-pickle --allow-unpinned --lock-timeout --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1255,7 +1343,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__inspect)
-            opts="-q -h --tensors --explain --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help"
+            opts="-q -h --tensors --explain --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1332,7 +1420,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__prefabs)
-            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --verify --help whisper moonshine qwen3-asr embed lm silero resnet"
+            opts="-q -h --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help whisper moonshine qwen3-asr embed lm silero resnet"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_pretrained_global_optspecs
-    string join \n json q/quiet progress= cache-dir= hf-cache= upstream-cache-dir= manifest= offline origin= mirror= token-file= verify h/help V/version
+    string join \n json q/quiet progress= cache-dir= hf-cache= upstream-cache-dir= manifest= offline origin= mirror= token-file= no-derived verify h/help V/version
 end
 
 function __fish_pretrained_needs_command
@@ -38,6 +38,7 @@ complete -c pretrained -n "__fish_pretrained_needs_command" -l token-file -d 'A 
 complete -c pretrained -n "__fish_pretrained_needs_command" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_needs_command" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_needs_command" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_needs_command" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_needs_command" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_needs_command" -s V -l version -d 'Print version'
@@ -46,6 +47,7 @@ complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "fetch" -d 'Br
 complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "cache" -d 'The models on this machine'
 complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "prefabs" -d 'List the model geometries that are known by name'
 complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "inspect" -d 'Show what a model is: origin, files, geometry, parameters, tensors, digests'
+complete -c pretrained -n "__fish_pretrained_needs_command" -f -a "doctor" -d 'Say what this machine and this build have, what a run would use, and where models are looked for'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
 bar\t'A bar'
 json\t'Lines of JSON on stderr'
@@ -60,6 +62,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fis
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and not __fish_seen_subcommand_from whisper" -f -a "whisper" -d 'Transcribe speech with OpenAI\'s Whisper'
@@ -73,7 +76,7 @@ vtt\t'WebVTT subtitles'
 json\t'Segments with times, tokens and scores'"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s o -l output-dir -d 'Write one file an input and format there, named after the input, not to stdout' -r -f -a "(__fish_complete_directories)"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l device -d 'Where to compute' -r -f -a "cpu\t'The processor'"
-complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s t -l threads -d 'Threads to compute with, at most as many as the processor runs at once [default: all of them]' -r
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s t -l threads -d 'Threads to compute with, at most as many as the processor runs at once [env: PRETRAINED_THREADS] [default: one a core that this process may use]' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l set -d 'Use the file PATH as the model\'s KEY, one of those that `inspect` lists; may be repeated' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l vocab -d 'Short for `--set vocabulary=PATH`, a file in tiktoken form' -r -F
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l tokenizer -d 'Short for `--set tokenizer=PATH`' -r -F
@@ -97,6 +100,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_se
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand fetch" -l include -d 'Of a repository of the hub, fetch what matches, not what is usually needed; `*` crosses slashes; may be repeated' -r
@@ -125,6 +129,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand fetch" -l allow-un
 complete -c pretrained -n "__fish_pretrained_using_subcommand fetch" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand fetch" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand fetch" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand fetch" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand fetch" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand fetch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
@@ -141,14 +146,15 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __f
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -f -a "info" -d 'Say where the caches are, what decided that, and how full they are'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -f -a "path" -d 'Print where the caches are, or where the files of models are'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -f -a "ls" -d 'List what is in the caches'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -f -a "verify" -d 'Hash what is in the caches, and say what is damaged; no network is needed'
-complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -f -a "rm" -d 'Remove models from the caches; a file that another model uses stays'
-complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -f -a "prune" -d 'Remove what no model needs: revisions that no branch means any more, and what interrupted fetches left'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -f -a "rm" -d 'Remove models from the caches, with what was derived from them; a file that another model uses stays'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -f -a "prune" -d 'Remove what no model needs: revisions that no branch means any more, what interrupted fetches left, and what was derived from weights that are gone'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -f -a "export" -d 'Write models to a tar archive, for `cache import` on another machine'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and not __fish_seen_subcommand_from info path ls verify rm prune export import" -f -a "import" -d 'Take files into the caches, whatever they are called: by what they hash to'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from info" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
@@ -165,6 +171,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from info" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from info" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from info" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from info" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from info" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from info" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from path" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
@@ -181,6 +188,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from path" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from path" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from path" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from path" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from path" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from path" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from ls" -s f -l filter -d 'Only entries for which this holds, as `size>1GB`, `accessed>30d`, `state=unfinished`; may be repeated' -r
@@ -198,9 +206,11 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from ls" -l mirror -d 'Where a directory of this program\'s cache is served, asked first for each pinned file; may be repeated [env: PRETRAINED_MIRROR]' -r -f
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from ls" -l token-file -d 'A file that holds the token for the hub [env: HF_TOKEN, HF_TOKEN_PATH]' -r -F
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from ls" -l revisions -d 'Each revision of a repository by itself'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from ls" -l derived -d 'Also what was derived from weights: weights laid out for this machine'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from ls" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from ls" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from ls" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from ls" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from ls" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from ls" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from verify" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
@@ -217,6 +227,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from verify" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from verify" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from verify" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from verify" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from verify" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from rm" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
@@ -235,6 +246,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from rm" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from rm" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from rm" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from rm" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from rm" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from rm" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from prune" -l older-than -d 'Also models that were last used longer ago than that, as `30d`' -r
@@ -254,6 +266,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from prune" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from prune" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from prune" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from prune" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from prune" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from export" -s o -l output -d 'Write there, not to stdout' -r -F
@@ -271,6 +284,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from export" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from export" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from export" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from export" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from export" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from import" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
@@ -287,6 +301,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from import" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from import" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from import" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from import" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from import" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand cache; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
@@ -303,6 +318,7 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -l token-
 complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand prefabs" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
@@ -321,5 +337,24 @@ complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l explai
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l json -d 'Write one JSON document, and errors as JSON too'
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -s q -l quiet -d 'Keep stderr for errors'
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
 complete -c pretrained -n "__fish_pretrained_using_subcommand inspect" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -s t -l threads -d 'Threads to compute with, at most as many as the processor runs at once [env: PRETRAINED_THREADS] [default: one a core that this process may use]' -r
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l progress -d 'How downloads say how far they are: a bar on a terminal and a line now and then elsewhere, a bar, lines of JSON on stderr, or not at all [env: HF_HUB_DISABLE_PROGRESS_BARS]' -r -f -a "auto\t'A bar on a terminal, a line now and then elsewhere'
+bar\t'A bar'
+json\t'Lines of JSON on stderr'
+none\t'Nothing'"
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l cache-dir -d 'Keep to DIR: find models there, put them there, and look nowhere else [env: PRETRAINED_CACHE_DIR, which moves this program\'s own cache only]' -r -f -a "(__fish_complete_directories)"
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l hf-cache -d 'The hub\'s cache, shared with Python\'s libraries [env: HF_HUB_CACHE, HF_HOME]' -r -f -a "(__fish_complete_directories)"
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l upstream-cache-dir -d 'Where the openai-whisper package keeps its downloads [default: ~/.cache/whisper]' -r -f -a "(__fish_complete_directories)"
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l manifest -d 'A table of models of your own, whose names win; may be repeated [env: PRETRAINED_MANIFEST]' -r -F
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l origin -d 'The hub\'s address [env: HF_ENDPOINT]' -r -f
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l mirror -d 'Where a directory of this program\'s cache is served, asked first for each pinned file; may be repeated [env: PRETRAINED_MIRROR]' -r -f
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l token-file -d 'A file that holds the token for the hub [env: HF_TOKEN, HF_TOKEN_PATH]' -r -F
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l json -d 'Write one JSON document, and errors as JSON too'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -s q -l quiet -d 'Keep stderr for errors'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l offline -d 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l no-derived -d 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -l verify -d 'Hash each file before it is used, and stop if it is not the published one'
+complete -c pretrained -n "__fish_pretrained_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'

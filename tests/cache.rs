@@ -222,6 +222,18 @@ fn prune_takes_detached_revisions_and_leftovers() {
 }
 
 #[test]
+fn what_was_derived_from_a_file_goes_when_it_is_fetched_anew() {
+    let (place, hub, rows) = filled();
+    let derived = format!(".cache/pretrained/derived/{}/test-1", sha256(b"own"));
+    place.file(&format!("{derived}/blobs.1"), b"of damaged weights");
+    online(&place, &hub, &["fetch", "own", "--manifest", &rows]).expect(0);
+    assert_eq!(place.names(&derived), ["blobs.1"]);
+    let anew = ["fetch", "own", "--force", "--manifest", &rows];
+    online(&place, &hub, &anew).expect(0);
+    assert!(!place.path(&derived).exists());
+}
+
+#[test]
 fn archive_brings_models_to_another_machine() {
     let (place, _hub, rows) = filled();
     let specs = ["own", "hf:org/tiny", "-o", "kit.tar", "--manifest", &rows];

@@ -37,6 +37,23 @@ fn no_command_is_help_on_stderr_and_exit_2() {
 }
 
 #[test]
+fn a_variable_that_is_no_number_of_threads_is_refused_unless_a_flag_goes_before_it() {
+    let place = Place::new();
+    let run = |args: &[&str]| {
+        let mut command = place.command(args);
+        command.env("PRETRAINED_THREADS", "many");
+        place.end(&mut command)
+    };
+    let refused = run(&["asr", "whisper", "a.wav"]).expect(2);
+    assert!(
+        refused
+            .error_line()
+            .contains("PRETRAINED_THREADS is `many`")
+    );
+    run(&["asr", "whisper", "-t", "1", "a.wav"]).expect(3); // there is no such file
+}
+
+#[test]
 fn what_cannot_be_is_one_line_a_hint_and_exit_2() {
     struct Case(&'static [&'static str], &'static str);
     let cases = [

@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
                     errors: Vec::new(),
                 })
             } else {
-                fetch(&models, &found, args.keep_going, out)
+                fetch(&models, &found, args, out)
             }
         });
         let fetched = match fetched {
@@ -197,12 +197,7 @@ impl Args {
     }
 }
 
-fn fetch(
-    models: &Models,
-    found: &Found,
-    keep_going: bool,
-    out: &mut Out,
-) -> Result<Fetched, Error> {
+fn fetch(models: &Models, found: &Found, args: &Args, out: &mut Out) -> Result<Fetched, Error> {
     let results = models
         .store
         .bring_each(found, &out.transfers(&found.model))?;
@@ -212,8 +207,16 @@ fn fetch(
     };
     for (_, result) in results {
         match result.and_then(|file| models.verified(file)) {
-            Ok(file) => fetched.files.push(File::here(&file)),
-            Err(error) if keep_going => fetched.errors.push(error.into()),
+            Ok(file) => {
+                // What was here before may have been damaged, and so what was derived from it.
+                if args.force
+                    && let Some(weights) = file.identity()
+                {
+                    models.derived.forget(&weights);
+                }
+                fetched.files.push(File::here(&file));
+            }
+            Err(error) if args.keep_going => fetched.errors.push(error.into()),
             Err(error) => return Err(error.into()),
         }
     }

@@ -2,11 +2,13 @@
 
 mod asr;
 mod cache;
+mod doctor;
 mod error;
 mod exit;
 mod fetch;
 mod files;
 mod inspect;
+mod isa;
 mod json;
 mod model;
 mod out;
@@ -14,9 +16,11 @@ mod output;
 mod plan;
 mod prefabs;
 mod progress;
+mod roots;
 mod spellings;
 mod stats;
 mod table;
+mod threads;
 mod transfers;
 
 use std::ffi::OsString;
@@ -84,6 +88,7 @@ enum Command {
     Cache(cache::Cache),
     Prefabs(prefabs::Args),
     Inspect(inspect::Args),
+    Doctor(doctor::Args),
 }
 
 const EXIT_CODES: &str = "\
@@ -121,6 +126,7 @@ pub fn main() -> ExitCode {
         Command::Cache(command) => cache::run(command, &cli.globals, &mut out),
         Command::Prefabs(args) => prefabs::run(args, &cli.globals, &mut out),
         Command::Inspect(args) => inspect::run(args, &cli.globals, &mut out),
+        Command::Doctor(args) => doctor::run(args, &cli.globals, &mut out),
     };
     ended
         .unwrap_or_else(|error| failed(&error, &mut out))

@@ -10,10 +10,10 @@ use super::error::Error;
 use super::out::Out;
 use crate::checkpoint;
 use crate::data::hub::{Choice, HubProvider};
-use crate::data::net::{Network, Settings, Token, address};
+use crate::data::net::{Network, Settings, Token, address, is_on};
 use crate::data::{
-    self, Catalog, DeferredModel, Factory, Found, LocalFile, LocalFiles, Manifest, Options, Plan,
-    Roots, Spec, Store,
+    self, Catalog, DeferredModel, DerivedStore, Factory, Found, LocalFile, LocalFiles, Manifest,
+    Options, Plan, Roots, Spec, Store,
 };
 use crate::kits::{
     self,
@@ -58,6 +58,11 @@ pub(crate) struct Sources {
     /// A file that holds the token for the hub [env: HF_TOKEN, HF_TOKEN_PATH]
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     token_file: Option<PathBuf>,
+
+    /// Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was
+    /// kept [env: PRETRAINED_NO_DERIVED]
+    #[arg(long, global = true)]
+    no_derived: bool,
 
     /// Hash each file before it is used, and stop if it is not the published one
     #[arg(long, global = true)]
@@ -156,6 +161,8 @@ pub(crate) struct Models {
     pub(crate) roots: Roots,
     /// What finds and fetches them.
     pub(crate) store: Store,
+    /// What was derived from weights.
+    pub(crate) derived: DerivedStore,
     /// Whether files are hashed before they are used.
     verify: bool,
     manifests: Vec<Manifest>,
@@ -184,6 +191,11 @@ impl Models {
         let network = Arc::new(Network::new(settings));
         Ok(Self {
             store: Store::new(&roots, network).with_options(options),
+            derived: if sources.no_derived || is_on(var("PRETRAINED_NO_DERIVED")) {
+                DerivedStore::none()
+            } else {
+                DerivedStore::new(&roots)
+            },
             manifests: sources.manifests(var)?,
             verify: sources.verify,
             roots,

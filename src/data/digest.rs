@@ -24,6 +24,11 @@ impl Sha256 {
         Self(Hasher::digest(bytes).into())
     }
 
+    /// Its bytes.
+    pub(super) fn bytes(self) -> [u8; 32] {
+        self.0
+    }
+
     /// The digest of the file at `path`, read from the start in bounded memory.
     ///
     /// # Errors
@@ -60,7 +65,8 @@ impl GitBlob {
 }
 
 /// What a file's content is known by on the hub, and what its blob is called in the hub's cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ContentId {
     /// Of a file in large-file storage.
     Sha256(Sha256),

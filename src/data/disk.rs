@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -45,9 +45,20 @@ fn replace(
     let name = path.file_name().unwrap_or_default();
     let mut file = temporary(aside, name).map_err(write)?;
     write_to(&mut file).map_err(write)?;
+    keep_whole(file, path)
+}
+
+/// Gives `file` its name `path`, in the same file system, once its bytes are on the disk.
+///
+/// # Errors
+/// [`Error::Write`].
+pub(super) fn keep_whole(file: tempfile::NamedTempFile, path: &Path) -> Result<(), Error> {
+    let write = |source| unwritable(path, source);
     file.as_file().sync_all().map_err(write)?;
     file.persist(path).map_err(|error| write(error.error))?;
-    sync_dir(dir);
+    if let Some(dir) = path.parent() {
+        sync_dir(dir);
+    }
     Ok(())
 }
 
@@ -97,6 +108,33 @@ pub(super) fn temporary(dir: &Path, name: &OsStr) -> io::Result<tempfile::NamedT
         builder.permissions(fs::Permissions::from_mode(0o666)); // less the umask
     }
     builder.tempfile_in(dir)
+}
+
+/// A file that is to be called `path`, beside it under a name that no other process uses; the directory is made. Until it
+/// is kept or dropped it is locked, by which [`is_abandoned`] knows that somebody is at work on it.
+pub(super) fn claimed_temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(dir)?;
+    let name = path.file_name().unwrap_or_default();
+    loop {
+        let file = temporary(dir, name)?;
+        match file.as_file().try_lock() {
+            // Whoever looked for abandoned files may have taken it for one before it was locked.
+            Ok(()) if file.path().exists() => return Ok(file),
+            Ok(()) | Err(TryLockError::WouldBlock) => {}
+            // No locks on this file system: nobody will take it for abandoned.
+            Err(TryLockError::Error(_)) => return Ok(file),
+        }
+    }
+}
+
+/// Whether `path` is a claimed temporary whose process has ended.
+pub(super) fn is_abandoned(path: &Path) -> bool {
+    let is_temporary = path.file_name().is_some_and(|name| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(b".") && name.ends_with(SUFFIX.as_bytes())
+    });
+    is_temporary && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Moves the file at `from`, whose bytes are on the disk, to `to` in the same file system; its directory is made.
@@ -164,6 +202,20 @@ mod tests {
         assert_eq!(left(), [false, true, true, true]);
         sweep(dir.path(), None);
         assert_eq!(left(), [false, false, true, true]);
+    }
+
+    #[test]
+    fn a_temporary_is_abandoned_when_nobody_holds_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = claimed_temporary(&dir.path().join("a/b")).unwrap();
+        let path = file.path().to_owned();
+        assert!(!is_abandoned(&path));
+        let left = dir.path().join("a/.b.x1.tmp");
+        fs::write(&left, b"").unwrap();
+        assert!(is_abandoned(&left));
+        let kept = dir.path().join("a/b");
+        keep_whole(file, &kept).unwrap();
+        assert!(!is_abandoned(&kept));
     }
 
     #[test]

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::{Error, GitBlob, Kind, Sha256, error::unreadable};
+use super::{Error, GitBlob, Kind, Sha256, WeightsIdentity, error::unreadable, resource::WEIGHTS};
 
 /// Where a file was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -58,6 +58,12 @@ impl LocalFile {
             Content::Path(path) => Some(path),
             Content::Bytes(_) => None,
         }
+    }
+
+    /// What the weights in it are known by, its shards included where it is an index of shards; `None` when that cannot
+    /// be told. Nothing is read: this takes microseconds a file.
+    pub fn identity(&self) -> Option<WeightsIdentity> {
+        WeightsIdentity::of([self])
     }
 
     /// The digest of the bytes, computed by reading all of them.
@@ -128,6 +134,11 @@ impl LocalFiles {
     /// The file of `key`; there is one for every key that the constructor requires.
     pub fn get(&self, key: &str) -> Option<&LocalFile> {
         self.files.iter().find(|file| file.key == key)
+    }
+
+    /// What the model's weights are known by; as [`LocalFile::identity`].
+    pub fn weights_identity(&self) -> Option<WeightsIdentity> {
+        self.get(WEIGHTS)?.identity()
     }
 
     /// The files in the order of the row's table.

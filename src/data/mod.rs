@@ -12,6 +12,8 @@
 //! Where files are and how they come there is the business of [`store`](Store), of the [`hub`], whose cache is shared
 //! with other programs, and of the [`net`].
 //!
+//! What is worked out from weights, and would be again at each start, is kept in the [`DerivedStore`].
+//!
 //! The room knows no tensors: a kit tells it which kinds of file it can build a model from, and reads them itself. The
 //! environment is read once, by [`Roots::from_vars`], and passed in.
 
@@ -20,6 +22,7 @@ mod catalog;
 mod conventions;
 mod defect;
 mod deferred;
+mod derived;
 mod digest;
 mod disk;
 mod error;
@@ -49,6 +52,7 @@ mod well_known;
 pub use catalog::{Catalog, Found};
 pub use defect::Defect;
 pub use deferred::{DeferredModel, Plan};
+pub use derived::{Derived, DerivedFile, DerivedStore, WeightsIdentity};
 pub use digest::{ContentId, GitBlob, Sha256};
 pub use error::Error;
 pub use factory::{Construct, Factory, Need};

@@ -11,10 +11,11 @@ use crate::cli::error::Error;
 use crate::cli::exit::Exit;
 use crate::cli::json::line;
 use crate::cli::out::Out;
-use crate::cli::table::{size, table};
+use crate::cli::roots::{self, RootEntry};
+use crate::cli::table::size;
+use crate::data::Standing;
 use crate::data::hub::Choice;
 use crate::data::net::without_query;
-use crate::data::{Roots, Standing};
 
 /// Say where the caches are, what decided that, and how full they are
 #[derive(Debug, clap::Args)]
@@ -26,48 +27,6 @@ pub(crate) struct PathArgs {
     /// Models; none prints the directories of the caches
     #[arg(value_name = "SPEC")]
     specs: Vec<OsString>,
-}
-
-/// One directory that files are looked for in.
-#[derive(Debug, Serialize)]
-pub(super) struct RootEntry {
-    /// `pinned`, `hf`, or the name of a local place.
-    name: String,
-    path: PathBuf,
-    /// The variable or flag that decided, or `default`.
-    decided_by: &'static str,
-    exists: bool,
-    writable: bool,
-}
-
-/// The directories that files are looked for in, in order.
-pub(super) fn roots(shelf: &Shelf) -> Vec<RootEntry> {
-    let Roots {
-        cache, hub, places, ..
-    } = &shelf.models.roots;
-    let pinned = cache
-        .iter()
-        .map(|root| ("pinned", root.path.join("pretrained"), root.decided_by));
-    let hub = hub
-        .iter()
-        .map(|root| ("hf", root.path.clone(), root.decided_by));
-    let places = places
-        .iter()
-        .map(|(name, root)| (name.as_str(), root.path.clone(), root.decided_by));
-    let entry = |(name, path, decided_by): (&str, PathBuf, &'static str)| RootEntry {
-        name: name.to_owned(),
-        exists: path.is_dir(),
-        writable: is_writable(&path),
-        path,
-        decided_by,
-    };
-    pinned.chain(hub).chain(places).map(entry).collect()
-}
-
-/// Whether a file can be made in `dir`, or in the nearest directory above it that exists.
-fn is_writable(dir: &Path) -> bool {
-    let exists = dir.ancestors().find(|dir| dir.is_dir());
-    exists.is_some_and(|dir| tempfile::tempfile_in(dir).is_ok())
 }
 
 pub(super) fn info(
@@ -86,6 +45,8 @@ pub(super) fn info(
         has_token: bool,
         pinned_files: usize,
         hub_revisions: usize,
+        derived_files: usize,
+        derived_bytes: u64,
         leftover_bytes: u64,
         total_bytes: u64,
     }
@@ -93,7 +54,7 @@ pub(super) fn info(
     let settings = shelf.models.store.network().settings();
     let document = Document {
         schema: "pretrained.cache-info/1",
-        roots: roots(shelf),
+        roots: roots::entries(&shelf.models.roots),
         endpoint: without_query(&settings.endpoint),
         mirrors: settings
             .mirrors
@@ -104,6 +65,8 @@ pub(super) fn info(
         has_token: settings.token.is_some(),
         pinned_files: inventory.pinned.len(),
         hub_revisions: inventory.revisions.len(),
+        derived_files: inventory.derived.len(),
+        derived_bytes: inventory.derived.iter().map(|it| it.stat.bytes).sum(),
         leftover_bytes: inventory.leftovers.iter().map(|it| it.stat.bytes).sum(),
         total_bytes: inventory.bytes(),
     };
@@ -111,8 +74,7 @@ pub(super) fn info(
         out.data(&line(&document))?;
         return Ok(Exit::Done);
     }
-    let rows: Vec<_> = document.roots.iter().map(RootEntry::row).collect();
-    let mut text = table(&["cache", "path", "decided by", "state"], &rows);
+    let mut text = roots::text(&document.roots);
     let facts = [
         ("hub", document.endpoint.clone()),
         ("mirrors", document.mirrors.join(", ")),
@@ -127,15 +89,16 @@ pub(super) fn info(
         (
             "files",
             format!(
-                "{} pinned, {} revisions of the hub",
-                document.pinned_files, document.hub_revisions
+                "{} pinned, {} revisions of the hub, {} derived from weights",
+                document.pinned_files, document.hub_revisions, document.derived_files
             ),
         ),
         (
             "size",
             format!(
-                "{}, of which {} are left over",
+                "{}, of which {} are derived and {} left over",
                 size(document.total_bytes),
+                size(document.derived_bytes),
                 size(document.leftover_bytes)
             ),
         ),
@@ -145,23 +108,6 @@ pub(super) fn info(
     }
     out.data(&text)?;
     Ok(Exit::Done)
-}
-
-impl RootEntry {
-    fn row(&self) -> Vec<String> {
-        let state = match (self.exists, self.writable) {
-            (true, true) => "there",
-            (true, false) => "read-only",
-            (false, true) => "not made yet",
-            (false, false) => "cannot be made",
-        };
-        vec![
-            self.name.clone(),
-            self.path.display().to_string(),
-            self.decided_by.to_owned(),
-            state.to_owned(),
-        ]
-    }
 }
 
 pub(super) fn path(
@@ -177,7 +123,8 @@ pub(super) fn path(
     }
     let mut paths = Vec::new();
     if args.specs.is_empty() {
-        paths.extend(roots(shelf).into_iter().map(|root| root.path));
+        let roots = roots::entries(&shelf.models.roots);
+        paths.extend(roots.into_iter().map(|root| root.path));
     }
     for spec in &args.specs {
         let models = &shelf.models;

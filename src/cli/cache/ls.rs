@@ -1,5 +1,6 @@
 //! `pretrained cache ls`: what the caches hold.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -12,9 +13,10 @@ use crate::cli::error::Error;
 use crate::cli::exit::Exit;
 use crate::cli::json::line;
 use crate::cli::out::Out;
+use crate::cli::roots::{self, RootEntry};
 use crate::cli::table::{ago, size, table};
-use crate::data::Inventory;
 use crate::data::inventory::{HubRevision, Leftover, PinnedFile, Stat};
+use crate::data::{ContentId, DerivedFile, Inventory, Removal};
 
 /// List what is in the caches
 #[derive(Debug, clap::Args)]
@@ -38,6 +40,10 @@ pub(crate) struct Args {
     /// Each revision of a repository by itself
     #[arg(long)]
     revisions: bool,
+
+    /// Also what was derived from weights: weights laid out for this machine
+    #[arg(long)]
+    derived: bool,
 }
 
 /// One thing that can be looked at, and removed.
@@ -45,7 +51,7 @@ pub(crate) struct Args {
 pub(super) struct Entry {
     /// What one would type for it.
     pub(super) name: String,
-    /// `pinned`, `hf`, or `leftover`.
+    /// `pinned`, `hf`, `derived`, or `leftover`.
     pub(super) layout: &'static str,
     /// Family of models, where it is known.
     pub(super) kit: Option<String>,
@@ -55,6 +61,12 @@ pub(super) struct Entry {
     pub(super) file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sha256: Option<String>,
+    /// What the weights are known by that it was derived from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) weights: Option<String>,
+    /// How it was derived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) recipe: Option<String>,
     /// Commits of a repository.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) commits: Vec<String>,
@@ -72,11 +84,14 @@ pub(super) struct Entry {
     pub(super) accessed: Option<SystemTime>,
     #[serde(serialize_with = "seconds")]
     pub(super) modified: Option<SystemTime>,
-    /// `complete`, `unfinished`, `damaged`, or `leftover`.
+    /// `complete`, `unfinished`, `damaged`, `orphan` when the weights are gone that it was derived from, or `leftover`.
     pub(super) state: &'static str,
     /// Whether this program put it there, or others may have.
     pub(super) owned: bool,
 }
+
+/// Digits of an identity of weights that a listing shows.
+const SHORT_DIGITS: usize = 18; // twelve after `files-`
 
 /// Seconds since 1970.
 fn seconds<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -93,6 +108,9 @@ pub(super) fn run(
 ) -> Result<Exit, Error> {
     let inventory = shelf.inventory()?;
     let mut entries = entries(shelf, &inventory, args.revisions);
+    if args.derived {
+        entries.extend(derived(shelf, &inventory));
+    }
     let now = SystemTime::now();
     let names: Vec<_> = args
         .names
@@ -134,6 +152,15 @@ pub(super) fn entries(shelf: &Shelf, inventory: &Inventory, revisions: bool) -> 
     }
     entries.extend(inventory.leftovers.iter().map(Entry::of_leftover));
     entries
+}
+
+/// What was derived from weights, one entry a file.
+fn derived(shelf: &Shelf, inventory: &Inventory) -> Vec<Entry> {
+    let contents = shelf.contents_after(inventory, &Removal::default());
+    let files = inventory.derived.iter();
+    files
+        .map(|file| Entry::of_derived(shelf, inventory, file, &contents))
+        .collect()
 }
 
 impl Entry {
@@ -194,6 +221,37 @@ impl Entry {
         .with(blobs.into_values())
     }
 
+    fn of_derived(
+        shelf: &Shelf,
+        inventory: &Inventory,
+        file: &DerivedFile,
+        contents: &BTreeSet<ContentId>,
+    ) -> Self {
+        let rows: Vec<_> = file
+            .contents()
+            .flat_map(|id| shelf.models_of(inventory, id))
+            .collect();
+        let short: String = file.weights.chars().take(SHORT_DIGITS).collect();
+        let state = match (file.is_whole(), file.is_of_use(contents)) {
+            (false, _) => "leftover",
+            (true, false) => "orphan",
+            (true, true) => "complete",
+        };
+        Self {
+            name: rows.first().cloned().unwrap_or_else(|| short.clone()),
+            layout: "derived",
+            file: Some(format!("{short}/{}", file.recipe)),
+            weights: Some(file.weights.clone()),
+            recipe: Some(file.recipe.clone()),
+            rows,
+            path: file.path.clone(),
+            state,
+            owned: true,
+            ..Self::default()
+        }
+        .with([Some(file.stat)])
+    }
+
     fn of_leftover(left: &Leftover) -> Self {
         let name = left.path.file_name().unwrap_or_default();
         Self {
@@ -250,13 +308,13 @@ fn json(shelf: &Shelf, entries: &[Entry], total_bytes: u64) -> String {
     #[derive(Serialize)]
     struct Document<'a> {
         schema: &'static str,
-        roots: Vec<super::info::RootEntry>,
+        roots: Vec<RootEntry>,
         entries: &'a [Entry],
         total_bytes: u64,
     }
     line(&Document {
         schema: "pretrained.cache/1",
-        roots: super::info::roots(shelf),
+        roots: roots::entries(&shelf.models.roots),
         entries,
         total_bytes,
     })

@@ -7,6 +7,8 @@ mod rm;
 mod tar;
 mod verify;
 
+use std::collections::BTreeSet;
+
 use clap::Subcommand;
 
 use super::Globals;
@@ -15,7 +17,7 @@ use super::exit::Exit;
 use super::model::Models;
 use super::out::Out;
 use crate::data::hub::Choice;
-use crate::data::{self, Catalog, Inventory, Provider, Sha256};
+use crate::data::{self, Catalog, ContentId, Inventory, Provider, Removal, Sha256, Source};
 use crate::kits;
 
 /// The models on this machine
@@ -65,7 +67,42 @@ impl Shelf {
 
     fn inventory(&self) -> Result<Inventory, Error> {
         let store = &self.models.store;
-        Ok(Inventory::of(store.pinned(), store.hub().cache())?)
+        let inventory = Inventory::of(store.pinned(), store.hub().cache())?;
+        Ok(inventory.with_derived(&self.models.derived)?)
+    }
+
+    /// The contents that a model may have its weights from: those in the caches but for what `removal` takes, and those
+    /// linked into the binary.
+    fn contents_after(&self, inventory: &Inventory, removal: &Removal) -> BTreeSet<ContentId> {
+        let mut contents = inventory.contents_after(removal);
+        let tables = self.catalogs.iter().flat_map(Catalog::providers);
+        let resources = tables
+            .flat_map(Provider::rows)
+            .flat_map(|row| row.resources.iter());
+        let is_linked = |it: &&data::Resource| {
+            let mut sources = it.sources.iter();
+            sources.any(|source| matches!(source, Source::Linked(_)))
+        };
+        let linked = resources.filter(is_linked).filter_map(|it| it.sha256);
+        contents.extend(linked.map(ContentId::Sha256));
+        contents
+    }
+
+    /// The models that have their weights from the content `id`, as one would type them.
+    fn models_of(&self, inventory: &Inventory, id: &ContentId) -> Vec<String> {
+        let mut names = Vec::new();
+        if let ContentId::Sha256(digest) = id {
+            for catalog in &self.catalogs {
+                names.extend(self.rows_of(catalog.kit(), digest));
+            }
+        }
+        for revision in &inventory.revisions {
+            if revision.files.iter().any(|file| file.id == Some(*id)) {
+                names.push(format!("hf:{}", revision.repo));
+            }
+        }
+        names.dedup();
+        names
     }
 
     /// The name that listings show for the row that answers to `name`; other names are left as they are.

@@ -19,7 +19,7 @@ use crate::data::{Inventory, Removal};
 /// The longest wait for a fetch of what is to be removed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Remove models from the caches; a file that another model uses stays
+/// Remove models from the caches, with what was derived from them; a file that another model uses stays
 #[derive(Debug, clap::Args)]
 pub(crate) struct RmArgs {
     /// Models by name, as `base`, `hf:org/repo` or `hf:org/repo@revision`
@@ -30,7 +30,8 @@ pub(crate) struct RmArgs {
     consent: Consent,
 }
 
-/// Remove what no model needs: revisions that no branch means any more, and what interrupted fetches left
+/// Remove what no model needs: revisions that no branch means any more, what interrupted fetches left, and what was
+/// derived from weights that are gone
 ///
 /// What another process is fetching stays.
 #[derive(Debug, clap::Args)]
@@ -91,6 +92,13 @@ pub(super) fn rm(
         }
     }
     kept.iter().for_each(|text| out.note(text));
+    let before = shelf.contents_after(&inventory, &Removal::default());
+    let after = shelf.contents_after(&inventory, &removal);
+    for file in &inventory.derived {
+        if file.is_of_use(&before) && !file.is_of_use(&after) {
+            removal.files.push(file.path.clone());
+        }
+    }
     remove(&removal, &inventory, &args.consent, shelf, globals, out)
 }
 
@@ -127,6 +135,12 @@ pub(super) fn prune(
         .iter()
         .filter(|file| is_old(Some(file.stat.accessed)));
     removal.files.extend(old.map(|file| file.path.clone()));
+    let contents = shelf.contents_after(&inventory, &removal);
+    for file in &inventory.derived {
+        if !file.is_of_use(&contents) || is_old(Some(file.stat.accessed)) {
+            removal.files.push(file.path.clone());
+        }
+    }
     remove(&removal, &inventory, &args.consent, shelf, globals, out)
 }
 

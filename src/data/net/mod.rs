@@ -16,7 +16,7 @@ mod settings;
 mod transfer;
 
 pub use proxies::Proxies;
-pub use settings::{Settings, Token, address, without_query};
+pub use settings::{Settings, Token, address, is_on, without_query};
 
 #[cfg(feature = "net")]
 pub(super) use self::{

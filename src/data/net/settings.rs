@@ -48,10 +48,7 @@ impl Settings {
     pub fn from_vars(var: impl Fn(&str) -> Option<OsString>, home: Option<&Path>) -> Self {
         let set = |name: &str| var(name).filter(|value| !value.is_empty());
         let text = |name: &str| set(name)?.into_string().ok();
-        let is_true = |name: &str| {
-            let value = text(name).unwrap_or_default().to_ascii_uppercase();
-            matches!(value.as_str(), "1" | "ON" | "YES" | "TRUE")
-        };
+        let is_true = |name: &str| is_on(var(name));
         let seconds = |name: &str| {
             let seconds = text(name)?.parse().ok().filter(|seconds| *seconds >= 1)?;
             Some(Duration::from_secs(seconds))
@@ -96,6 +93,12 @@ impl Settings {
         let (revision, file) = (escaped(revision, ""), escaped(file, "/"));
         format!("{}/{repo}/resolve/{revision}/{file}", self.endpoint)
     }
+}
+
+/// Whether a variable of that value switches something on, as in the Python libraries: 1, on, yes or true.
+pub fn is_on(value: Option<OsString>) -> bool {
+    let value = value.unwrap_or_default().to_ascii_uppercase();
+    ["1", "ON", "YES", "TRUE"].iter().any(|on| value == *on)
 }
 
 /// An address without the slash that may end it.

@@ -8,7 +8,8 @@ use std::{
 };
 
 use crate::data::{
-    ContentId, Error, HubCache, PinnedCache, Sha256,
+    ContentId, DerivedFile, DerivedStore, Error, HubCache, PinnedCache, Removal, Sha256,
+    derived::DIRECTORY as DERIVED,
     error::unreadable,
     hub::{Commit, RepoId, Revision, Snapshot},
 };
@@ -22,6 +23,8 @@ pub struct Inventory {
     pub revisions: Vec<HubRevision>,
     /// What interrupted fetches and removals left, and what nothing refers to.
     pub leftovers: Vec<Leftover>,
+    /// What was derived from weights, when that was asked for.
+    pub derived: Vec<DerivedFile>,
 }
 
 /// A file in the pinned cache.
@@ -94,7 +97,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    fn of(path: &Path) -> Option<Self> {
+    pub(in crate::data) fn of(path: &Path) -> Option<Self> {
         let metadata = path.metadata().ok().filter(fs::Metadata::is_file)?;
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         Some(Self {
@@ -139,6 +142,25 @@ impl Inventory {
         Ok(inventory)
     }
 
+    /// The same, with what `store` holds.
+    ///
+    /// # Errors
+    /// As [`Inventory::of`].
+    pub fn with_derived(mut self, store: &DerivedStore) -> Result<Self, Error> {
+        self.derived = store.contents()?;
+        Ok(self)
+    }
+
+    /// The contents that a model may have its weights from: those of all files but the ones that `removal` takes.
+    pub fn contents_after(&self, removal: &Removal) -> BTreeSet<ContentId> {
+        let pinned = self.pinned.iter();
+        let stays = pinned.filter(|file| !removal.files.contains(&file.path));
+        let pinned = stays.map(|file| ContentId::Sha256(file.sha256));
+        let revisions = self.revisions.iter().filter(|it| !removal.takes(it));
+        let blobs = revisions.flat_map(|revision| &revision.files);
+        pinned.chain(blobs.filter_map(|file| file.id)).collect()
+    }
+
     /// What `repo` of the hub's cache holds.
     pub(in crate::data) fn of_repo(cache: &HubCache, repo: &RepoId) -> Result<Self, Error> {
         let mut inventory = Self::default();
@@ -156,7 +178,12 @@ impl Inventory {
         }
         let pinned = self.pinned.iter().map(|file| file.stat.bytes);
         let left = self.leftovers.iter().map(|file| file.stat.bytes);
-        pinned.chain(left).chain(blobs.into_values()).sum()
+        let derived = self.derived.iter().map(|file| file.stat.bytes);
+        pinned
+            .chain(left)
+            .chain(derived)
+            .chain(blobs.into_values())
+            .sum()
     }
 
     /// Files at `<kit>/<namespace>/<sha256>/…`; whatever else lies there is not ours to judge.
@@ -177,6 +204,9 @@ impl Inventory {
             let Some([kit, namespace, digest, file @ ..]) = parts.as_deref() else {
                 continue;
             };
+            if *kit == DERIVED {
+                continue; // which is no kit
+            }
             let (true, Some(name)) = (is_digest_or_pins(digest), file.last()) else {
                 continue;
             };
@@ -315,7 +345,7 @@ fn is_on_its_way(name: &str, ending: &str) -> bool {
 }
 
 /// Every file under `dir`, links not followed; none when there is no such directory.
-fn files_under(dir: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(in crate::data) fn files_under(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     let mut dirs = vec![dir.to_owned()];
     while let Some(dir) = dirs.pop() {

@@ -38,12 +38,15 @@ impl Removal {
         commits.insert(revision.commit.clone());
     }
 
+    /// Whether `revision` is to go.
+    pub fn takes(&self, revision: &HubRevision) -> bool {
+        let commits = self.revisions.get(&revision.repo);
+        commits.is_some_and(|commits| commits.contains(&revision.commit))
+    }
+
     /// Bytes that are free afterwards: a blob that another snapshot uses stays.
     pub fn bytes(&self, inventory: &Inventory) -> u64 {
-        let goes = |revision: &HubRevision| {
-            let commits = self.revisions.get(&revision.repo);
-            commits.is_some_and(|commits| commits.contains(&revision.commit))
-        };
+        let goes = |revision: &HubRevision| self.takes(revision);
         let mut blobs = BTreeMap::new();
         for file in inventory
             .revisions

@@ -8,12 +8,13 @@ use super::Task;
 use crate::audio::{self, Input, LogMel, SAMPLE_RATE};
 use crate::cli::asr::transcribe::{Event, Heard, Listener, Transcriber};
 use crate::cli::error::Error;
+use crate::cli::isa;
 use crate::cli::model::{Models, Overlays, Sources, prefab_name};
 use crate::cli::out::Out;
 use crate::cli::output::Model;
 use crate::cli::plan::File;
 use crate::compute::Backend as _;
-use crate::compute::cpu::{Cpu, Isa};
+use crate::compute::cpu::Cpu;
 use crate::kits::whisper::{self, Dims, language};
 use crate::nn::Precision;
 
@@ -58,8 +59,7 @@ pub(super) struct Loaded {
 /// The model is not known or not here, its files are damaged, or it cannot do the language or the task.
 pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error> {
     let language = options.language.map(parse_language).transpose()?;
-    let isa = std::env::var("PRETRAINED_ISA").unwrap_or_default();
-    let isa = Isa::choose(Some(isa.as_str()).filter(|name| !name.is_empty()))?;
+    let isa = isa::from_environment()?;
     if options.spec.is_none() && cfg!(feature = "bundled-whisper") {
         out.note("using the built-in model tiny.en, English only; `-m base` is better and knows 99 languages");
     }
