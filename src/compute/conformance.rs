@@ -3,6 +3,9 @@
 //! Rows are backends, one for each instruction set of this machine and for one and two threads; a new one joins
 //! [`backends`]. Columns are the cases of each operation, with sizes around the lanes, tiles and tasks of the kernels.
 
+mod logits;
+mod rows;
+
 use bytes::Bytes;
 
 use super::cpu::{Cpu, Isa};

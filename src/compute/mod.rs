@@ -13,4 +13,5 @@ mod weight;
 mod conformance;
 
 pub use backend::{Activation, AttentionMask, Backend, Conv, Error};
+pub use backend::{Pool, Ranked, Rope, RopePairing};
 pub use weight::{Weight, WeightFormat};

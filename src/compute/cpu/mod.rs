@@ -2,13 +2,21 @@
 //!
 //! Results do not depend on the number of threads: tasks own whole outputs, and every sum runs in one order.
 
+mod activation;
 mod attention;
 mod buffers;
 mod gemm;
 mod isa;
+mod logits;
 mod matvec;
 mod norm;
+mod ops;
+mod pool;
+mod rms;
+mod rope;
 mod vecmath;
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -17,7 +25,7 @@ use self::buffers::{Buffer, Buffers};
 use self::gemm::{Epilogue, Rows};
 pub use self::isa::Isa;
 use super::reference::assert_repeats;
-use super::{Activation, AttentionMask, Backend, Conv, Error, Weight};
+use super::{Activation, AttentionMask, Backend, Conv, Error, Pool, Ranked, Rope, Weight};
 
 /// Values that are worth spreading over threads in an operation which only moves them.
 const PARALLEL_VALUES: usize = 64 * 1024;
@@ -371,5 +379,56 @@ impl Backend for Cpu {
                 });
         });
         Ok(y)
+    }
+
+    fn rms_norm(&self, x: &Tensor, gain: &Tensor, eps: f32) -> Result<Tensor, Error> {
+        Ok(ops::rms_norm(self, x, gain, eps))
+    }
+
+    fn l2_normalize(&self, x: &Tensor) -> Result<Tensor, Error> {
+        Ok(ops::l2_normalize(self, x))
+    }
+
+    fn rope(&self, x: &Tensor, rope: &Rope<Tensor>, offsets: &[usize]) -> Result<Tensor, Error> {
+        Ok(ops::rope(self, x, rope, offsets))
+    }
+
+    fn gated(&self, gate: &Tensor, up: &Tensor, activation: Activation) -> Result<Tensor, Error> {
+        Ok(ops::gated(self, gate, up, activation))
+    }
+
+    fn multiply(&self, x: &Tensor, y: &Tensor) -> Result<Tensor, Error> {
+        Ok(ops::multiply(self, x, y))
+    }
+
+    fn scale(&self, x: &Tensor, factor: f32) -> Result<Tensor, Error> {
+        Ok(ops::scale(self, x, factor))
+    }
+
+    fn soft_cap(&self, x: &Tensor, cap: f32) -> Result<Tensor, Error> {
+        Ok(ops::soft_cap(self, x, cap))
+    }
+
+    fn pool(&self, x: &Tensor, spans: &[Range<usize>], pool: Pool) -> Result<Tensor, Error> {
+        Ok(ops::pool(self, x, spans, pool))
+    }
+
+    fn softmax(&self, x: &Tensor) -> Result<Tensor, Error> {
+        Ok(ops::softmax(self, x))
+    }
+
+    fn log_sum_exp(&self, x: &Tensor) -> Result<Vec<f64>, Error> {
+        Ok(ops::per_row(self, x, |row| {
+            logits::log_sum_exp(self.isa, row)
+        }))
+    }
+
+    fn argmax(&self, x: &Tensor) -> Result<Vec<u32>, Error> {
+        Ok(ops::per_row(self, x, |row| logits::argmax(self.isa, row)))
+    }
+
+    fn top_k(&self, x: &Tensor, k: usize) -> Result<Vec<Ranked>, Error> {
+        let rows = ops::per_row(self, x, |row| logits::top_k(self.isa, row, k));
+        Ok(rows.concat())
     }
 }
