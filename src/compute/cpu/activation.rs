@@ -1,8 +1,12 @@
 //! What follows a layer, value by value, and the functions it is made of.
 
 use super::isa::{Kernel, Lanes};
-use super::vecmath::{GeluErf, Unary, exp, map, store, vectors};
+use super::lanewise::{Binary, fold_into, map_into};
+use super::vecmath::{GeluErf, Unary, exp, map};
 use crate::compute::Activation;
+
+/// Values that are activated before they are multiplied: they stay in the first-level cache.
+const BLOCK: usize = 2048;
 
 /// The hyperbolic tangent, within 3 ULP; NaN gives −1.
 ///
@@ -36,9 +40,13 @@ pub(super) fn tanh<L: Lanes>(x: L::V) -> L::V {
 /// `1 / (1 + e^(−x))`, within 3 ULP for x ≥ −87; 0 below, and for NaN.
 #[inline(always)]
 pub(super) fn sigmoid<L: Lanes>(x: L::V) -> L::V {
+    const LOWEST: f32 = -87.0;
+
+    // What lies below is cut off first as well: its quotients are subnormal, which some processors are slow to make.
+    let minus_x = L::min(L::sub(L::splat(0.0), x), L::splat(-LOWEST));
     let one = L::splat(1.0);
-    let e = exp::<L>(L::sub(L::splat(0.0), x));
-    L::where_at_least(x, L::splat(-87.0), L::div(one, L::add(one, e)))
+    let y = L::div(one, L::add(one, exp::<L>(minus_x)));
+    L::where_at_least(x, L::splat(LOWEST), y)
 }
 
 /// NaN where `x` is NaN, a zero elsewhere.
@@ -46,16 +54,6 @@ pub(super) fn sigmoid<L: Lanes>(x: L::V) -> L::V {
 pub(super) fn nan_or_zero<L: Lanes>(x: L::V) -> L::V {
     // Both give their second operand when one of the two is NaN.
     L::min(L::splat(0.0), L::max(L::splat(0.0), x))
-}
-
-/// `x`.
-struct Identity;
-
-impl Unary for Identity {
-    #[inline(always)]
-    fn apply<L: Lanes>(&self, x: L::V) -> L::V {
-        x
-    }
 }
 
 /// `x · (1 + tanh(√(2/π) · (x + 0.044715·x³))) / 2`, within 2·10⁻⁷ · |x| absolute.
@@ -147,26 +145,24 @@ pub(super) struct Gated<'a> {
 impl Kernel for Gated<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self) {
-        match self.activation {
-            Activation::Identity => self.by::<L>(&Identity),
-            Activation::GeluErf => self.by::<L>(&GeluErf),
-            Activation::GeluTanh => self.by::<L>(&GeluTanh),
-            Activation::Silu => self.by::<L>(&Silu),
-            Activation::Relu => self.by::<L>(&Relu),
-            Activation::Tanh => self.by::<L>(&Tanh),
+        assert_eq!(self.gate.len(), self.up.len(), "values of a gate");
+        assert_eq!(self.gate.len(), self.y.len(), "values of a gated product");
+        let blocks = self.gate.chunks(BLOCK).zip(self.up.chunks(BLOCK));
+        for (y, (gate, up)) in self.y.chunks_mut(BLOCK).zip(blocks) {
+            y.copy_from_slice(gate);
+            activate::<L>(y, self.activation);
+            fold_into::<L>(up, y, &Product);
         }
     }
 }
 
-impl Gated<'_> {
+/// `a · b`.
+struct Product;
+
+impl Binary for Product {
     #[inline(always)]
-    fn by<L: Lanes>(self, f: &impl Unary) {
-        assert_eq!(self.gate.len(), self.up.len(), "values of a gate");
-        assert_eq!(self.gate.len(), self.y.len(), "values of a gated product");
-        let operands = vectors::<L>(self.gate, 0.0).zip(vectors::<L>(self.up, 0.0));
-        for ((gate, up), y) in operands.zip(self.y.chunks_mut(L::WIDTH)) {
-            store::<L>(L::mul(f.apply::<L>(gate), up), y);
-        }
+    fn apply<L: Lanes>(&self, a: L::V, b: L::V) -> L::V {
+        L::mul(a, b)
     }
 }
 
@@ -180,8 +176,7 @@ pub(super) struct SoftCapped<'a> {
 impl Kernel for SoftCapped<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self) {
-        self.y.copy_from_slice(self.x);
-        map::<L>(self.y, &SoftCap(self.cap));
+        map_into::<L>(self.x, self.y, &SoftCap(self.cap));
     }
 }
 
@@ -195,8 +190,7 @@ pub(super) struct Scaled<'a> {
 impl Kernel for Scaled<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self) {
-        self.y.copy_from_slice(self.x);
-        map::<L>(self.y, &Scale(self.factor));
+        map_into::<L>(self.x, self.y, &Scale(self.factor));
     }
 }
 

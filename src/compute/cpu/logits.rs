@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use super::activation::nan_or_zero;
 use super::isa::{Isa, Kernel, Lanes};
-use super::vecmath::{exp, store, vectors};
+use super::lanewise::map_into;
+use super::vecmath::{Unary, exp, vectors};
 use crate::compute::Ranked;
 
 /// Values whose exponentials are summed in f32; the sums of such blocks are added in f64.
@@ -31,12 +32,10 @@ impl Kernel for Softmax<'_> {
             }
             let mut total = 0.0f64;
             for (y, x) in y.chunks_mut(SUM_BLOCK).zip(x.chunks(SUM_BLOCK)) {
+                map_into::<L>(x, y, &Exponential(highest));
                 let mut sum = L::splat(0.0);
-                let padded = vectors::<L>(x, f32::NEG_INFINITY);
-                for (x, y) in padded.zip(y.chunks_mut(L::WIDTH)) {
-                    let e = exp::<L>(L::sub(x, L::splat(highest)));
-                    sum = L::add(sum, e);
-                    store::<L>(e, y);
+                for y in vectors::<L>(y, 0.0) {
+                    sum = L::add(sum, y);
                 }
                 total += f64::from(L::sum(sum));
             }
@@ -45,6 +44,16 @@ impl Kernel for Softmax<'_> {
                 *y *= inverse;
             }
         }
+    }
+}
+
+/// `e^(x − highest)`.
+struct Exponential(f32);
+
+impl Unary for Exponential {
+    #[inline(always)]
+    fn apply<L: Lanes>(&self, x: L::V) -> L::V {
+        exp::<L>(L::sub(x, L::splat(self.0)))
     }
 }
 
@@ -72,7 +81,7 @@ impl Kernel for LogSumExp<'_> {
         for x in self.x.chunks(SUM_BLOCK) {
             let mut sum = L::splat(0.0);
             for x in vectors::<L>(x, f32::NEG_INFINITY) {
-                sum = L::add(sum, exp::<L>(L::sub(x, L::splat(highest))));
+                sum = L::add(sum, Exponential(highest).apply::<L>(x));
             }
             total += f64::from(L::sum(sum));
         }

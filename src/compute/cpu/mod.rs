@@ -7,6 +7,7 @@ mod attention;
 mod buffers;
 mod gemm;
 mod isa;
+mod lanewise;
 mod logits;
 mod matvec;
 mod norm;

@@ -2,7 +2,7 @@
 
 use super::activation::nan_or_zero;
 use super::isa::{Kernel, Lanes};
-use super::vecmath::{filled, store, vectors};
+use super::lanewise::{Binary, fold_into};
 use crate::compute::Pool;
 
 /// Columns that are pooled at a time: their results stay in the first-level cache.
@@ -29,8 +29,8 @@ impl Kernel for Pooled<'_> {
             for row in self.x.chunks_exact(width).skip(1) {
                 let row = &row[columns.clone()];
                 match self.pool {
-                    Pool::Mean => fold::<L>(y, row, &Sum),
-                    Pool::Max => fold::<L>(y, row, &Highest),
+                    Pool::Mean => fold_into::<L>(row, y, &Sum),
+                    Pool::Max => fold_into::<L>(row, y, &Highest),
                 }
             }
             if self.pool == Pool::Mean {
@@ -40,11 +40,6 @@ impl Kernel for Pooled<'_> {
             }
         }
     }
-}
-
-/// How two rows become one.
-trait Binary {
-    fn apply<L: Lanes>(&self, a: L::V, b: L::V) -> L::V;
 }
 
 /// `a + b`.
@@ -64,17 +59,5 @@ impl Binary for Highest {
     #[inline(always)]
     fn apply<L: Lanes>(&self, a: L::V, b: L::V) -> L::V {
         L::add(L::max(a, b), nan_or_zero::<L>(a))
-    }
-}
-
-#[inline(always)]
-fn fold<L: Lanes>(y: &mut [f32], row: &[f32], f: &impl Binary) {
-    for (y, x) in y.chunks_mut(L::WIDTH).zip(vectors::<L>(row, 0.0)) {
-        let so_far = if y.len() >= L::WIDTH {
-            L::load(y)
-        } else {
-            L::load(&filled(y, 0.0))
-        };
-        store::<L>(f.apply::<L>(so_far, x), y);
     }
 }

@@ -1,7 +1,8 @@
 //! Division of rows by their length.
 
 use super::isa::{Kernel, Lanes};
-use super::vecmath::{store, vectors};
+use super::lanewise::{Binary, map_into, zip_into};
+use super::vecmath::{Unary, vectors};
 
 /// Rows whose squares overflow are shrunk by it first: the square of the largest f32 so shrunk is 2⁹⁶.
 const SHRINK: f32 = 1.0 / (1u128 << 80) as f32;
@@ -27,11 +28,8 @@ impl Kernel for RmsNorm<'_> {
             } else {
                 (SHRINK, sum_of_squares::<L>(x, SHRINK) / width as f32)
             };
-            let (shrink, scale) = (L::splat(shrink), L::splat(1.0 / mean.sqrt()));
-            let operands = vectors::<L>(x, 0.0).zip(vectors::<L>(self.gain, 0.0));
-            for ((x, gain), y) in operands.zip(y.chunks_mut(L::WIDTH)) {
-                store::<L>(L::mul(L::mul(L::mul(x, shrink), scale), gain), y);
-            }
+            let scale = 1.0 / mean.sqrt();
+            zip_into::<L>(x, self.gain, y, &Scaled { shrink, scale });
         }
     }
 }
@@ -57,11 +55,29 @@ impl Kernel for L2Normalize<'_> {
             // `max` would hide NaN.
             let length = squares.sqrt();
             let length = if length < 1e-12 { 1e-12 } else { length };
-            let (shrink, scale) = (L::splat(shrink), L::splat(1.0 / length));
-            for (x, y) in vectors::<L>(x, 0.0).zip(y.chunks_mut(L::WIDTH)) {
-                store::<L>(L::mul(L::mul(x, shrink), scale), y);
-            }
+            let scale = 1.0 / length;
+            map_into::<L>(x, y, &Scaled { shrink, scale });
         }
+    }
+}
+
+/// `x · shrink · scale`, and that times a gain.
+struct Scaled {
+    shrink: f32,
+    scale: f32,
+}
+
+impl Unary for Scaled {
+    #[inline(always)]
+    fn apply<L: Lanes>(&self, x: L::V) -> L::V {
+        L::mul(L::mul(x, L::splat(self.shrink)), L::splat(self.scale))
+    }
+}
+
+impl Binary for Scaled {
+    #[inline(always)]
+    fn apply<L: Lanes>(&self, x: L::V, gain: L::V) -> L::V {
+        L::mul(Unary::apply::<L>(self, x), gain)
     }
 }
 

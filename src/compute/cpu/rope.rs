@@ -1,7 +1,8 @@
 //! Rotary position embedding.
 
 use super::isa::{Kernel, Lanes};
-use super::vecmath::{store, vectors};
+use super::lanewise::load;
+use super::vecmath::store;
 use crate::compute::RopePairing;
 
 /// Turns the pairs of every head: rows of `width` values from row `first` of `[batch, length, width]` on.
@@ -54,13 +55,15 @@ impl Kernel for Turn<'_> {
 #[inline(always)]
 fn turn_halves<L: Lanes>(x: &[f32], cos: &[f32], sin: &[f32], y: &mut [f32]) {
     let ((a, b), (a_out, b_out)) = (x.split_at(cos.len()), y.split_at_mut(cos.len()));
-    let pairs = vectors::<L>(a, 0.0).zip(vectors::<L>(b, 0.0));
-    let angles = vectors::<L>(cos, 0.0).zip(vectors::<L>(sin, 0.0));
-    let out = a_out.chunks_mut(L::WIDTH).zip(b_out.chunks_mut(L::WIDTH));
-    for (((a, b), (cos, sin)), (a_out, b_out)) in pairs.zip(angles).zip(out) {
+    let mut at = 0;
+    while at < cos.len() {
+        let (a, b) = (load::<L>(&a[at..]), load::<L>(&b[at..]));
+        let (cos, sin) = (load::<L>(&cos[at..]), load::<L>(&sin[at..]));
         let minus_b = L::sub(L::splat(0.0), b);
-        store::<L>(L::mul_add(a, cos, L::mul(minus_b, sin)), a_out);
-        store::<L>(L::mul_add(b, cos, L::mul(a, sin)), b_out);
+        let turned = L::mul_add(a, cos, L::mul(minus_b, sin));
+        store::<L>(turned, &mut a_out[at..]);
+        store::<L>(L::mul_add(b, cos, L::mul(a, sin)), &mut b_out[at..]);
+        at += L::WIDTH;
     }
 }
 

@@ -105,3 +105,50 @@ pub fn top_k(x: &[f32], k: usize) -> Vec<Ranked> {
     ranked.truncate(k);
     ranked
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_turn_shows_which_values_are_pairs() {
+        let (x, cos, sin) = ([1.0, 2.0, 3.0, 4.0, 5.0], [0.0, 1.0], [1.0, 0.0]);
+        let turned = |pairing| rope_head(&x, &cos, &sin, pairing);
+        assert_eq!(turned(RopePairing::Halves), [-3.0, 2.0, 1.0, 4.0, 5.0]);
+        assert_eq!(turned(RopePairing::Interleaved), [-2.0, 1.0, 3.0, 4.0, 5.0]);
+    }
+
+    #[test]
+    fn norms_divide_by_the_root_of_the_mean_and_of_the_sum() {
+        assert_eq!(
+            rms_norm(&[6.0, -8.0], &[50.0, 5.0], 0.0),
+            [
+                (300.0 / 50.0f64.sqrt()) as f32,
+                (-40.0 / 50.0f64.sqrt()) as f32
+            ]
+        );
+        assert_eq!(l2_normalize(&[3.0, 4.0, 0.0, 0.0], 2), [0.6, 0.8, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn equal_values_rank_by_their_place_and_nan_last() {
+        let x = [f32::NAN, 1.0, f32::NEG_INFINITY, 2.0, 1.0, 2.0];
+        let ids: Vec<u32> = top_k(&x, 6).iter().map(|r| r.id).collect();
+        assert_eq!((argmax(&x), &ids[..]), (3, &[3, 5, 1, 4, 2, 0][..]));
+    }
+
+    #[test]
+    fn probabilities_are_those_of_their_logarithms() {
+        let x = [0.0, 2f32.ln(), 5f32.ln()];
+        assert_eq!(softmax(&x), [0.125, 0.25, 0.625]);
+        assert!((log_sum_exp(&x) - 8f64.ln()).abs() < 1e-7);
+    }
+
+    #[test]
+    fn pools_are_column_by_column() {
+        let x = [1.0, -5.0, 3.0, -7.0];
+        assert_eq!(pool(&x, 2, Pool::Mean), [2.0, -6.0]);
+        assert_eq!(pool(&x, 2, Pool::Max), [3.0, -5.0]);
+        assert_eq!(pool(&[], 2, Pool::Max), [0.0, 0.0]);
+    }
+}
