@@ -1,5 +1,10 @@
 //! Operations that work value by value, row by row, head by head or sequence by sequence.
 
+#![allow(
+    clippy::single_range_in_vec_init,
+    reason = "the span of one sequence is one range"
+)]
+
 use super::*;
 use crate::compute::{Pool, Rope, RopePairing};
 

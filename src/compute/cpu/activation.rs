@@ -63,7 +63,7 @@ impl Unary for GeluTanh {
     #[inline(always)]
     fn apply<L: Lanes>(&self, x: L::V) -> L::V {
         // (1 + tanh u) / 2 is the sigmoid of 2u, without the cancellation where u is negative.
-        const LINEAR: f32 = 1.595_769_1; // 2 · √(2/π)
+        const LINEAR: f32 = 1.595_769; // 2 · √(2/π)
         const CUBIC: f32 = 0.071_354_82; // 0.044715 times that
         let slope = L::mul_add(L::mul(x, x), L::splat(CUBIC), L::splat(LINEAR));
         L::mul(x, sigmoid::<L>(L::mul(x, slope)))
