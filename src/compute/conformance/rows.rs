@@ -32,12 +32,6 @@ fn hard_rows(width: usize) -> Vec<f32> {
     rows
 }
 
-/// The largest magnitude of the row of `width` values that value `i` is in.
-fn largest(x: &[f32], width: usize, i: usize) -> f64 {
-    let row = &x[i / width * width..][..width];
-    f64::from(row.iter().fold(0.0f32, |highest, x| highest.max(x.abs())))
-}
-
 #[test]
 fn rms_norms_agree() {
     fn run<B: Backend>(b: &B, x: &[f32], gain: &[f32], groups: usize, eps: f32) -> Vec<f32> {
@@ -126,12 +120,42 @@ fn norms_of_infinities_and_nan_do_not_hide_them() {
 /// Sequences, their positions, heads, their size, pairs that turn.
 type RopeCase = (usize, usize, usize, usize, usize);
 
+/// What stands for the cosine and the sine of an angle.
+type Angles = [fn(f32) -> f32; 2];
+
+const ANGLES: Angles = [f32::cos, f32::sin];
+
+/// `|a·cos| + |b·sin|` for each value `a` that turns against a `b`, `|a|` for one that passes.
+fn rope_magnitudes(
+    x: &[f32],
+    case: &RopeCase,
+    pairing: RopePairing,
+    offsets: &[usize],
+) -> Vec<f32> {
+    let x: Vec<f32> = x.iter().map(|x| x.abs()).collect();
+    let run = |sin| {
+        run_rope(
+            &Reference,
+            &x,
+            case,
+            pairing,
+            offsets,
+            [|a| a.cos().abs(), sin],
+        )
+    };
+    // The sine is subtracted for the first of a pair and added for the second: the right one of both is the larger.
+    let (firsts, seconds) = (run(|a| -a.sin().abs()), run(|a| a.sin().abs()));
+    let both = firsts.iter().zip(&seconds);
+    both.map(|(a, b)| a.max(*b)).collect()
+}
+
 fn run_rope<B: Backend>(
     b: &B,
     x: &[f32],
     &(batch, length, n_head, head_dim, half): &RopeCase,
     pairing: RopePairing,
     offsets: &[usize],
+    [cos, sin]: Angles,
 ) -> Vec<f32> {
     let positions = 40 + length;
     let angle = |i: usize| (i / half) as f32 * 1e4f32.powf(-((i % half) as f32) / half as f32);
@@ -140,8 +164,8 @@ fn run_rope<B: Backend>(
         b.upload(&[positions, half], &values).unwrap()
     };
     let rope = Rope {
-        cos: table(f32::cos),
-        sin: table(f32::sin),
+        cos: table(cos),
+        sin: table(sin),
         pairing,
         head_dim,
     };
@@ -165,25 +189,25 @@ fn rotary_positions_agree() {
         for case in &cases {
             let &(batch, length, n_head, head_dim, _) = case;
             let offsets = [0, 17, 40, 3, 1];
-            let mut x = uniform(1, batch * length * n_head * head_dim);
-            if let Some(last) = x.last_mut() {
-                *last = 3e38;
-            }
+            let x = uniform(1, batch * length * n_head * head_dim);
             for pairing in [RopePairing::Halves, RopePairing::Interleaved] {
-                let run_with = |x: &[f32]| {
+                // As they are, subnormal, and with one that all but overflows.
+                let tiny: Vec<f32> = x.iter().map(|x| x * 1e-40).collect();
+                let mut huge = x.clone();
+                if let Some(last) = huge.last_mut() {
+                    *last = 3e38;
+                }
+                for x in [&x, &tiny, &huge] {
                     let offsets = &offsets[..batch];
-                    let truth = run_rope(&Reference, x, case, pairing, offsets);
-                    (truth, run_rope(&cpu, x, case, pairing, offsets))
-                };
-                let (truth, ours) = run_with(&x);
-                let what = format!("{name}: {case:?}, {pairing:?}");
-                // Turned by no more than the pair's magnitude, which is at most its row's.
-                assert_close(&what, &ours, &truth, |i| {
-                    ROPE_BOUND * 1.5 * largest(&x, n_head * head_dim, i)
-                });
-                let tiny: Vec<f32> = x.iter().map(|x| x * 1e-42).collect();
-                let (truth, ours) = run_with(&tiny);
-                assert_close(&what, &ours, &truth, |_| 3e-45);
+                    let truth = run_rope(&Reference, x, case, pairing, offsets, ANGLES);
+                    let ours = run_rope(&cpu, x, case, pairing, offsets, ANGLES);
+                    let magnitudes = rope_magnitudes(x, case, pairing, offsets);
+                    let what = format!("{name}: {case:?}, {pairing:?}");
+                    assert_close(&what, &ours, &truth, |i| {
+                        // Subnormal products are rounded to a step of 2⁻¹⁴⁹, each by half of it.
+                        ROPE_BOUND * f64::from(magnitudes[i]) + 2.0 * f64::from(f32::from_bits(1))
+                    });
+                }
             }
         }
     }
@@ -195,9 +219,9 @@ fn a_sequence_turns_alike_wherever_it_stands_and_however_it_is_cut() {
     let x = uniform(1, 2 * 6 * 40);
     for (name, cpu) in backends() {
         for pairing in [RopePairing::Halves, RopePairing::Interleaved] {
-            let whole = run_rope(&cpu, &x, &case, pairing, &[5, 9]);
+            let whole = run_rope(&cpu, &x, &case, pairing, &[5, 9], ANGLES);
             let alone = (1, 4, 2, 20, 8);
-            let part = run_rope(&cpu, &x[8 * 40..], &alone, pairing, &[11]);
+            let part = run_rope(&cpu, &x[8 * 40..], &alone, pairing, &[11], ANGLES);
             assert_eq!(part, whole[8 * 40..], "{name}, {pairing:?}");
         }
     }
@@ -369,6 +393,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
                 &(3, 300, 2, 130, 60),
                 RopePairing::Halves,
                 &[0, 3, 40],
+                ANGLES,
             );
             (by_rows, turned, b.log_sum_exp(&sequences).unwrap())
         });
