@@ -1,5 +1,7 @@
 //! The operations that models are written in.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 use super::weight::{Format, Weight};
@@ -11,6 +13,57 @@ pub enum Activation {
     Identity,
     /// `x · Φ(x)` with the exact Gaussian distribution function, `(1 + erf(x / √2)) / 2`; not its tanh approximation.
     GeluErf,
+    /// `x · (1 + tanh(√(2/π) · (x + 0.044715·x³))) / 2`, the tanh approximation of the one above: `gelu_pytorch_tanh`.
+    GeluTanh,
+    /// `x · σ(x)` with the logistic `σ(x) = 1 / (1 + e^(−x))`, also called swish.
+    Silu,
+    /// `max(x, 0)`.
+    Relu,
+    /// The hyperbolic tangent.
+    Tanh,
+}
+
+/// Which values of a head a rotary position embedding turns against one another, among the first `rotary`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RopePairing {
+    /// Value i and value i + `rotary` / 2, as transformers' `rotate_half` does.
+    Halves,
+    /// Value 2i and value 2i + 1, as the paper does, and Moonshine.
+    Interleaved,
+}
+
+/// A rotary position embedding: by what angles, and what they turn.
+///
+/// How frequencies are scaled for long contexts is the business of who fills the tables; one that also scales the turned
+/// values, as yarn does, multiplies both tables.
+#[derive(Clone, Debug)]
+pub struct Rope<T> {
+    /// Cosines of pair i's angle at each position, `[positions, rotary / 2]`.
+    pub cos: T,
+    /// Their sines, of the same shape.
+    pub sin: T,
+    /// Which values are pairs.
+    pub pairing: RopePairing,
+    /// Values of a head: the first `rotary` are turned, the others pass.
+    pub head_dim: usize,
+}
+
+/// How the positions of a sequence become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pool {
+    /// Their mean. That of one position is the position itself: the first or the last token.
+    Mean,
+    /// The highest value of each column, and NaN where there is one.
+    Max,
+}
+
+/// A value of a row and where it stood.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ranked {
+    /// Its place in the row.
+    pub id: u32,
+    /// The value.
+    pub value: f32,
 }
 
 /// Which keys a query sees.
@@ -285,4 +338,109 @@ pub trait Backend: Send + Sync {
         cache: &Self::KvCache,
         attention: Attention,
     ) -> Result<Self::Tensor, Error>;
+
+    /// `x / √(mean(x²) + eps) · gain` over stretches of `gain.len()` values of the last axis, which their number divides: a
+    /// `gain` `[width]` normalises rows, one of `[head_dim]` every head of rows of `n_head · head_dim`.
+    ///
+    /// NaN makes its whole stretch NaN; beside ∞, which becomes NaN, a stretch is 0.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn rms_norm(
+        &self,
+        x: &Self::Tensor,
+        gain: &Self::Tensor,
+        eps: f32,
+    ) -> Result<Self::Tensor, Error>;
+
+    /// `x / max(√Σx², 10⁻¹²)` over the last axis, with NaN and ∞ as in [`Backend::rms_norm`].
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn l2_normalize(&self, x: &Self::Tensor) -> Result<Self::Tensor, Error>;
+
+    /// Turns each pair `(a, b)` of every head of `x` `[batch, length, n_head · head_dim]` to
+    /// `(a·cos − b·sin, b·cos + a·sin)`, by the angle of its position: sequence i begins at position `offsets[i]`.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn rope(
+        &self,
+        x: &Self::Tensor,
+        rope: &Rope<Self::Tensor>,
+        offsets: &[usize],
+    ) -> Result<Self::Tensor, Error>;
+
+    /// `activation(gate) · up`, value by value, for two tensors of one shape.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn gated(
+        &self,
+        gate: &Self::Tensor,
+        up: &Self::Tensor,
+        activation: Activation,
+    ) -> Result<Self::Tensor, Error>;
+
+    /// `x · y`, value by value, with `y` repeated as in [`Backend::add`].
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn multiply(&self, x: &Self::Tensor, y: &Self::Tensor) -> Result<Self::Tensor, Error>;
+
+    /// `x · factor`.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn scale(&self, x: &Self::Tensor, factor: f32) -> Result<Self::Tensor, Error>;
+
+    /// `cap · tanh(x / cap)`, which keeps values within ±`cap`.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn soft_cap(&self, x: &Self::Tensor, cap: f32) -> Result<Self::Tensor, Error>;
+
+    /// Positions `spans[i]` of sequence i become one: `[batch, length, width]` to `[batch, width]`. No positions give zeros.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn pool(
+        &self,
+        x: &Self::Tensor,
+        spans: &[Range<usize>],
+        pool: Pool,
+    ) -> Result<Self::Tensor, Error>;
+
+    /// `eˣ / Σ eˣ` over the last axis.
+    ///
+    /// A row with NaN or ∞, or of nothing but −∞, is NaN throughout.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn softmax(&self, x: &Self::Tensor) -> Result<Self::Tensor, Error>;
+
+    /// `ln Σ eˣ` of each row of the last axis: what a value of the row lacks to be a log-probability.
+    ///
+    /// That of a row with NaN is NaN, of one with ∞ is ∞, of nothing but −∞ is −∞.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn log_sum_exp(&self, x: &Self::Tensor) -> Result<Vec<f64>, Error>;
+
+    /// The place of the highest value of each row of the last axis, the first where several are equal.
+    ///
+    /// NaN is below all other values.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn argmax(&self, x: &Self::Tensor) -> Result<Vec<u32>, Error>;
+
+    /// The `k` highest values of each row of the last axis, or all that there are: the highest first, equal ones by their
+    /// place, row after row.
+    ///
+    /// NaN is below all other values.
+    ///
+    /// # Errors
+    /// The device was lost.
+    fn top_k(&self, x: &Self::Tensor, k: usize) -> Result<Vec<Ranked>, Error>;
 }

@@ -3,6 +3,9 @@
 //! Rows are backends, one for each instruction set of this machine and for one and two threads; a new one joins
 //! [`backends`]. Columns are the cases of each operation, with sizes around the lanes, tiles and tasks of the kernels.
 
+mod logits;
+mod rows;
+
 use bytes::Bytes;
 
 use super::cpu::{Cpu, Isa};
@@ -14,8 +17,8 @@ use super::{
 
 /// Relative to the sum of the magnitudes that were added: half a ULP for each of √k independent roundings, and some.
 const SUM_BOUND: f64 = 2.4e-7;
-/// Relative to the magnitude of a GELU's input, whose erf is within 5·10⁻⁷.
-const GELU_BOUND: f64 = 5e-7;
+/// Relative to the magnitude of an activation's input: the error function is within 5·10⁻⁷, the others are closer.
+const ACTIVATION_BOUND: f64 = 5e-7;
 /// Relative to the largest value of a row.
 const NORM_BOUND: f64 = 2e-6;
 /// Absolute, for values in [−1, 1].
@@ -160,7 +163,7 @@ impl Layer<'_> {
         let slack = if self.activation == Activation::Identity {
             0.0
         } else {
-            GELU_BOUND
+            ACTIVATION_BOUND
         };
         assert_close(name, &ours, &truth, |i| {
             let sum = f64::from(sums[i]) + f64::from(bias[i % n].abs());
@@ -198,6 +201,10 @@ fn linear_layers_agree() {
                     (Activation::Identity, false),
                     (Activation::Identity, true),
                     (Activation::GeluErf, true),
+                    (Activation::GeluTanh, false),
+                    (Activation::Silu, false),
+                    (Activation::Relu, true),
+                    (Activation::Tanh, false),
                 ] {
                     let layer = Layer {
                         x: &x,

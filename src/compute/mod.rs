@@ -13,6 +13,7 @@ mod weight;
 mod conformance;
 
 pub use backend::{
-    Activation, Attention, AttentionMask, Backend, Conv, Error, Fused, KvFormat, KvShape,
+    Activation, Attention, AttentionMask, Backend, Conv, Error, Fused, KvFormat, KvShape, Pool,
+    Ranked, Rope, RopePairing,
 };
 pub use weight::{Format, Weight, WeightFormat};

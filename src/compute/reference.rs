@@ -2,13 +2,20 @@
 //!
 //! Sums are in f64. Every other backend is held against this one; it is held against the original libraries by goldens.
 
+mod rows;
+
+use std::ops::Range;
+
 use bytes::Bytes;
 use half::{bf16, f16};
 
+pub use self::rows::{
+    argmax, l2_normalize, log_sum_exp, pool, rms_norm, rope_head, softmax, top_k,
+};
 use super::quant::{GROUP, RowRoom};
 use super::{
     Activation, Attention, AttentionMask, Backend, Conv, Error, Format, Fused, KvFormat, KvShape,
-    Weight,
+    Pool, Ranked, Rope, Weight,
 };
 
 /// The largest int8 code of activations; the scale of codes is the largest magnitude over it.
@@ -26,6 +33,14 @@ pub fn activate(activation: Activation, x: f64) -> f64 {
     match activation {
         Activation::Identity => x,
         Activation::GeluErf => 0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2)),
+        Activation::GeluTanh => {
+            let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
+            0.5 * x * (1.0 + u.tanh())
+        }
+        Activation::Silu => x / (1.0 + (-x).exp()),
+        Activation::Relu if x.is_nan() => x,
+        Activation::Relu => x.max(0.0),
+        Activation::Tanh => x.tanh(),
     }
 }
 
@@ -222,6 +237,10 @@ impl Tensor {
 
     fn width(&self) -> usize {
         self.shape[self.shape.len() - 1]
+    }
+
+    fn with(&self, values: Vec<f32>) -> Self {
+        Self::new(self.shape.clone(), values)
     }
 
     fn with_width(&self, width: usize, values: Vec<f32>) -> Self {
@@ -442,6 +461,101 @@ impl Backend for Reference {
             }
         }
         Ok(Tensor::new(q.shape.clone(), out))
+    }
+
+    fn rms_norm(&self, x: &Tensor, gain: &Tensor, eps: f32) -> Result<Tensor, Error> {
+        assert!(
+            x.width().is_multiple_of(gain.values.len()),
+            "{} values of a gain for rows of {}",
+            gain.values.len(),
+            x.width()
+        );
+        Ok(x.with(rms_norm(&x.values, &gain.values, eps)))
+    }
+
+    fn l2_normalize(&self, x: &Tensor) -> Result<Tensor, Error> {
+        Ok(x.with(l2_normalize(&x.values, x.width())))
+    }
+
+    fn rope(&self, x: &Tensor, rope: &Rope<Tensor>, offsets: &[usize]) -> Result<Tensor, Error> {
+        let [batch, length, width] = x.shape[..] else {
+            panic!("sequences have three axes, not {:?}", x.shape);
+        };
+        assert_eq!(offsets.len(), batch, "offsets of sequences");
+        assert!(width.is_multiple_of(rope.head_dim), "heads of a row");
+        let half = rope.cos.width();
+        let mut y = Vec::with_capacity(x.values.len());
+        for (row, x) in x.values.chunks_exact(width).enumerate() {
+            let position = offsets[row / length] + row % length;
+            let angles = position * half..(position + 1) * half;
+            for head in x.chunks_exact(rope.head_dim) {
+                y.extend(rope_head(
+                    head,
+                    &rope.cos.values[angles.clone()],
+                    &rope.sin.values[angles.clone()],
+                    rope.pairing,
+                ));
+            }
+        }
+        Ok(x.with(y))
+    }
+
+    fn gated(&self, gate: &Tensor, up: &Tensor, activation: Activation) -> Result<Tensor, Error> {
+        assert_eq!(gate.shape, up.shape, "a gate and what it lets through");
+        let pairs = gate.values.iter().zip(&up.values);
+        let y = pairs
+            .map(|(&gate, &up)| (activate(activation, f64::from(gate)) * f64::from(up)) as f32);
+        Ok(gate.with(y.collect()))
+    }
+
+    fn multiply(&self, x: &Tensor, y: &Tensor) -> Result<Tensor, Error> {
+        assert_repeats(&x.shape, &y.shape);
+        let pairs = x.values.iter().zip(y.values.iter().cycle());
+        Ok(x.with(pairs.map(|(x, y)| x * y).collect()))
+    }
+
+    fn scale(&self, x: &Tensor, factor: f32) -> Result<Tensor, Error> {
+        Ok(x.with(x.values.iter().map(|x| x * factor).collect()))
+    }
+
+    fn soft_cap(&self, x: &Tensor, cap: f32) -> Result<Tensor, Error> {
+        let cap = f64::from(cap);
+        let capped = |&x: &f32| (cap * (f64::from(x) / cap).tanh()) as f32;
+        Ok(x.with(x.values.iter().map(capped).collect()))
+    }
+
+    fn pool(&self, x: &Tensor, spans: &[Range<usize>], how: Pool) -> Result<Tensor, Error> {
+        let [batch, length, width] = x.shape[..] else {
+            panic!("sequences have three axes, not {:?}", x.shape);
+        };
+        assert_eq!(spans.len(), batch, "spans of sequences");
+        let mut y = Vec::with_capacity(batch * width);
+        for (b, span) in spans.iter().enumerate() {
+            assert!(span.end <= length, "{span:?} of {length} positions");
+            let sequence = &x.values[b * length * width..(b + 1) * length * width];
+            let rows = &sequence[span.start * width..span.end * width];
+            y.extend(pool(rows, width, how));
+        }
+        Ok(Tensor::new(vec![batch, width], y))
+    }
+
+    fn softmax(&self, x: &Tensor) -> Result<Tensor, Error> {
+        let rows = x.values.chunks_exact(x.width());
+        Ok(x.with(rows.flat_map(softmax).collect()))
+    }
+
+    fn log_sum_exp(&self, x: &Tensor) -> Result<Vec<f64>, Error> {
+        let rows = x.values.chunks_exact(x.width());
+        Ok(rows.map(log_sum_exp).collect())
+    }
+
+    fn argmax(&self, x: &Tensor) -> Result<Vec<u32>, Error> {
+        Ok(x.values.chunks_exact(x.width()).map(argmax).collect())
+    }
+
+    fn top_k(&self, x: &Tensor, k: usize) -> Result<Vec<Ranked>, Error> {
+        let rows = x.values.chunks_exact(x.width());
+        Ok(rows.flat_map(|x| top_k(x, k)).collect())
     }
 }
 

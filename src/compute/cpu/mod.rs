@@ -7,31 +7,39 @@
     reason = "kernels count: what iterators do inside is not always inlined, and then lacks the instruction set"
 )]
 
+mod activation;
 mod attention;
 mod buffers;
 mod isa;
 mod kv;
+mod lanewise;
+mod logits;
 mod norm;
 mod operand;
+mod ops;
 mod panels;
 mod pool;
 mod product;
+mod rms;
+mod rope;
+mod threads;
 mod vecmath;
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 
 use self::buffers::{Buffer, Buffers};
 pub use self::isa::Isa;
-use self::isa::{Kernel, Lanes};
 pub use self::kv::KvCache;
 use self::operand::{Operand, Rows};
 pub use self::panels::Matrix;
-use self::pool::Pool;
 use self::product::{Epilogue, product};
-use super::reference::assert_repeats;
-use super::{Attention, Backend, Conv, Error, Format, Fused, KvShape, Weight};
+use self::threads::Threads;
+use super::{
+    Activation, Attention, Backend, Conv, Error, Format, Fused, KvShape, Pool, Ranked, Rope, Weight,
+};
 
 /// Values that are worth spreading over threads in an operation which only moves them.
 const PARALLEL_VALUES: usize = 64 * 1024;
@@ -39,7 +47,7 @@ const PARALLEL_VALUES: usize = 64 * 1024;
 /// This machine's processor.
 pub struct Cpu {
     isa: Isa,
-    pool: Pool,
+    threads: Threads,
     buffers: Buffers,
 }
 
@@ -83,7 +91,7 @@ impl Cpu {
     pub fn new(isa: Isa, threads: usize) -> Result<Self, Error> {
         Ok(Self {
             isa,
-            pool: Pool::new(threads)?,
+            threads: Threads::new(threads)?,
             buffers: Buffers::default(),
         })
     }
@@ -106,7 +114,7 @@ impl Cpu {
     }
 
     fn operand(&self, a: Rows, format: Format) -> Operand {
-        Operand::new(self.isa, &self.pool, &self.buffers, a, format)
+        Operand::new(self.isa, &self.threads, &self.buffers, a, format)
     }
 
     /// Runs `work(out, from, x)` over stretches of whole rows, on several threads when there is much to do.
@@ -121,7 +129,7 @@ impl Cpu {
             return work(out, 0, x);
         }
         let block = (PARALLEL_VALUES / 4).next_multiple_of(width);
-        self.pool.chunks(out, block, |i, out| {
+        self.threads.chunks(out, block, |i, out| {
             let from = i * block;
             work(out, from, &x[from..from + out.len()]);
         });
@@ -139,20 +147,7 @@ impl Cpu {
         if let Some(residual) = epilogue.residual {
             assert_eq!(residual.len(), c.len(), "values of a residual");
         }
-        product(self.isa, &self.pool, a, w, epilogue, c);
-    }
-}
-
-/// Adds the first values of `y` to `sum`.
-struct AddTo<'a> {
-    sum: &'a mut [f32],
-    y: &'a [f32],
-}
-
-impl Kernel for AddTo<'_> {
-    #[inline(always)]
-    fn run<L: Lanes>(self) {
-        vecmath::add::<L>(self.sum, self.y);
+        product(self.isa, &self.threads, a, w, epilogue, c);
     }
 }
 
@@ -181,7 +176,7 @@ impl Backend for Cpu {
     }
 
     fn matrix(&self, weight: &Weight, format: Format) -> Result<Matrix, Error> {
-        Ok(Matrix::pack(self.isa, &self.pool, weight, format))
+        Ok(Matrix::pack(self.isa, &self.threads, weight, format))
     }
 
     fn layout(&self) -> Option<String> {
@@ -211,20 +206,7 @@ impl Backend for Cpu {
     }
 
     fn add(&self, x: &Tensor, y: &Tensor) -> Result<Tensor, Error> {
-        assert_repeats(&x.shape, &y.shape);
-        let mut sum = self.tensor(x.shape.clone());
-        let y = &y.values[..];
-        for (sum, x) in sum
-            .values
-            .chunks_exact_mut(y.len())
-            .zip(x.values.chunks_exact(y.len()))
-        {
-            self.spread(sum, x, 1, |sum, from, x| {
-                sum.copy_from_slice(x);
-                self.isa.run(AddTo { sum, y: &y[from..] });
-            });
-        }
-        Ok(sum)
+        Ok(ops::add(self, x, y))
     }
 
     fn linear(&self, x: &Tensor, w: &Matrix, fused: Fused<'_, Tensor>) -> Result<Tensor, Error> {
@@ -361,7 +343,7 @@ impl Backend for Cpu {
         let mut y = self.tensor(q.shape.clone());
         let task = attention::Task {
             isa: self.isa,
-            pool: &self.pool,
+            threads: &self.threads,
             buffers: &self.buffers,
             attention,
             cache,
@@ -371,5 +353,56 @@ impl Backend for Cpu {
         };
         task.run(&mut y.values);
         Ok(y)
+    }
+
+    fn rms_norm(&self, x: &Tensor, gain: &Tensor, eps: f32) -> Result<Tensor, Error> {
+        Ok(ops::rms_norm(self, x, gain, eps))
+    }
+
+    fn l2_normalize(&self, x: &Tensor) -> Result<Tensor, Error> {
+        Ok(ops::l2_normalize(self, x))
+    }
+
+    fn rope(&self, x: &Tensor, rope: &Rope<Tensor>, offsets: &[usize]) -> Result<Tensor, Error> {
+        Ok(ops::rope(self, x, rope, offsets))
+    }
+
+    fn gated(&self, gate: &Tensor, up: &Tensor, activation: Activation) -> Result<Tensor, Error> {
+        Ok(ops::gated(self, gate, up, activation))
+    }
+
+    fn multiply(&self, x: &Tensor, y: &Tensor) -> Result<Tensor, Error> {
+        Ok(ops::multiply(self, x, y))
+    }
+
+    fn scale(&self, x: &Tensor, factor: f32) -> Result<Tensor, Error> {
+        Ok(ops::scale(self, x, factor))
+    }
+
+    fn soft_cap(&self, x: &Tensor, cap: f32) -> Result<Tensor, Error> {
+        Ok(ops::soft_cap(self, x, cap))
+    }
+
+    fn pool(&self, x: &Tensor, spans: &[Range<usize>], pool: Pool) -> Result<Tensor, Error> {
+        Ok(ops::pool(self, x, spans, pool))
+    }
+
+    fn softmax(&self, x: &Tensor) -> Result<Tensor, Error> {
+        Ok(ops::softmax(self, x))
+    }
+
+    fn log_sum_exp(&self, x: &Tensor) -> Result<Vec<f64>, Error> {
+        Ok(ops::per_row(self, x, |row| {
+            logits::log_sum_exp(self.isa, row)
+        }))
+    }
+
+    fn argmax(&self, x: &Tensor) -> Result<Vec<u32>, Error> {
+        Ok(ops::per_row(self, x, |row| logits::argmax(self.isa, row)))
+    }
+
+    fn top_k(&self, x: &Tensor, k: usize) -> Result<Vec<Ranked>, Error> {
+        let rows = ops::per_row(self, x, |row| logits::top_k(self.isa, row, k));
+        Ok(rows.concat())
     }
 }

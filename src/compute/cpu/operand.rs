@@ -5,7 +5,7 @@
 
 use super::buffers::{Buffer, Buffers};
 use super::isa::{Heights, Isa, Kernel, Lanes};
-use super::pool::{Pieces, Pool};
+use super::threads::{Pieces, Threads};
 use super::vecmath::{MAX_WIDTH, load};
 use crate::compute::quant::GROUP;
 use crate::compute::reference::{MAX_CODE, SMALLEST_QUANTISED};
@@ -41,7 +41,13 @@ pub(super) struct Operand {
 
 impl Operand {
     /// Prepares `a` for products in `format`.
-    pub(super) fn new(isa: Isa, pool: &Pool, buffers: &Buffers, a: Rows, format: Format) -> Self {
+    pub(super) fn new(
+        isa: Isa,
+        threads: &Threads,
+        buffers: &Buffers,
+        a: Rows,
+        format: Format,
+    ) -> Self {
         let per_row = format.operand_words(a.width);
         let scales_per_row = format.scales(a.width);
         let heights = isa.heights(format.is_grouped());
@@ -58,7 +64,7 @@ impl Operand {
         let scales = Pieces(operand.scales.as_mut_ptr());
         let sums = Pieces(operand.sums.as_mut_ptr());
         let per_task = task_rows(a, heights);
-        pool.run(a.rows.div_ceil(per_task), &|task| {
+        threads.run(a.rows.div_ceil(per_task), &|task| {
             let from = task * per_task;
             let rows = per_task.min(a.rows - from);
             // SAFETY: the rows of tasks are apart, and all within the buffers.

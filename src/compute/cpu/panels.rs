@@ -9,7 +9,7 @@ use bytes::Bytes;
 use half::f16;
 
 use super::isa::{Isa, Kernel, Lanes};
-use super::pool::{Pieces, Pool};
+use super::threads::{Pieces, Threads};
 use super::vecmath;
 use crate::compute::quant::{GROUP, RowRoom};
 use crate::compute::weight::{Format, Row};
@@ -70,7 +70,7 @@ fn size(isa: Isa, rows: usize, cols: usize, format: Format) -> usize {
 
 impl Matrix {
     /// Packs `weight` for `isa`, to be multiplied in `format`.
-    pub(super) fn pack(isa: Isa, pool: &Pool, weight: &Weight, format: Format) -> Self {
+    pub(super) fn pack(isa: Isa, threads: &Threads, weight: &Weight, format: Format) -> Self {
         let (rows, cols) = (weight.rows(), weight.cols());
         let panel = panel_width(isa);
         let mut memory = Memory::zeroed(size(isa, rows, cols, format));
@@ -79,7 +79,7 @@ impl Matrix {
             words.split_at_mut(rows.next_multiple_of(panel) * format.panel_rows(cols));
         let panel_words = panel * format.panel_rows(cols);
         let scales = Pieces(scales.as_mut_ptr());
-        pool.chunks(panels, panel_words.max(1), |i, words| {
+        threads.chunks(panels, panel_words.max(1), |i, words| {
             let has_scales = if format == Format::Q8 { panel } else { 0 };
             // SAFETY: each panel has its own scales, as many as it has columns.
             #[allow(unsafe_code)]

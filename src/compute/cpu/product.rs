@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::isa::{Heights, Isa, Kernel, Lanes};
 use super::operand::Operand;
 use super::panels::{MAX_HEIGHT, MAX_PANEL, Matrix, PANEL_VECTORS, Q4_GROUP_ROWS, Q8_GROUP_ROWS};
-use super::pool::{Pieces, Pool};
-use super::vecmath::{lanes_at, load, store};
+use super::threads::{Pieces, Threads};
+use super::vecmath::{Unary, lanes_at, load, store};
 use crate::compute::Activation;
 use crate::compute::quant::GROUP;
 use crate::compute::weight::Format;
@@ -32,7 +32,7 @@ pub(super) struct Epilogue<'a> {
 /// `c` `[a.rows, w.rows]` from `a` `[rows, k]` and `w` `[n, k]`.
 pub(super) fn product(
     isa: Isa,
-    pool: &Pool,
+    threads: &Threads,
     a: &Operand,
     w: &Matrix,
     epilogue: Epilogue,
@@ -53,11 +53,11 @@ pub(super) fn product(
     let row_blocks = m.div_ceil(rows);
     // Every task has panels enough to be worth it, and there are tasks enough for all threads.
     let least = (TASK_PRODUCTS / (w.panel_words() * rows).max(1)).clamp(1, panels);
-    let wanted = (TASKS_PER_THREAD * pool.threads()).div_ceil(row_blocks);
+    let wanted = (TASKS_PER_THREAD * threads.count()).div_ceil(row_blocks);
     let panels_each = panels.div_ceil(wanted).max(least);
     let panel_blocks = panels.div_ceil(panels_each);
     let out = Pieces(c.as_mut_ptr());
-    pool.run(row_blocks * panel_blocks, &|task| {
+    threads.run(row_blocks * panel_blocks, &|task| {
         let (row_block, panel_block) = (task / panel_blocks, task % panel_blocks);
         let rows = row_block * rows..((row_block + 1) * rows).min(m);
         let panels = panel_block * panels_each..((panel_block + 1) * panels_each).min(panels);
@@ -161,7 +161,7 @@ impl Block<'_> {
             }
             let sums = M::value(L::load_words(&sums[from..]));
             let mut y = L::mul_add(sums, L::mul(scale, after.scale[j]), after.bias[j]);
-            y = self.epilogue.activation.of::<L>(y);
+            y = self.epilogue.activation.apply::<L>(y);
             if let Some(residual) = self.epilogue.residual {
                 let residual = &residual[row * n + after.from..row * n + after.to];
                 y = L::add(y, load::<L, f32>(&residual[from..]));

@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 use half::{bf16, f16};
 
 use super::isa::Lanes;
-use crate::compute::Activation;
 
 /// `eˣ`, within 2 ULP for x in [−87, 88]; 0 below −87.3, and as at 88.3 above that.
 ///
@@ -252,41 +251,6 @@ pub(super) fn widen<L: Lanes, T: Stored>(x: &[T], scale: f32, out: &mut [f32]) {
         let y = L::mul(load::<L, T>(&x[at..]), scale);
         store::<L>(y, lanes_at::<L>(out, at));
         at += L::WIDTH;
-    }
-}
-
-/// Adds the first values of `y` to `x`.
-#[inline(always)]
-pub(super) fn add<L: Lanes>(x: &mut [f32], y: &[f32]) {
-    let y = &y[..x.len()];
-    let mut at = 0;
-    while at < x.len() {
-        let z = L::add(load::<L, f32>(&x[at..]), load::<L, f32>(&y[at..]));
-        store::<L>(z, lanes_at::<L>(x, at));
-        at += L::WIDTH;
-    }
-}
-
-/// Multiplies `x` by the first values of `y`.
-#[inline(always)]
-pub(super) fn multiply<L: Lanes>(x: &mut [f32], y: &[f32]) {
-    let y = &y[..x.len()];
-    let mut at = 0;
-    while at < x.len() {
-        let z = L::mul(load::<L, f32>(&x[at..]), load::<L, f32>(&y[at..]));
-        store::<L>(z, lanes_at::<L>(x, at));
-        at += L::WIDTH;
-    }
-}
-
-impl Activation {
-    /// The activation of every lane.
-    #[inline(always)]
-    pub(super) fn of<L: Lanes>(self, x: L::V) -> L::V {
-        match self {
-            Self::Identity => x,
-            Self::GeluErf => GeluErf.apply::<L>(x),
-        }
     }
 }
 

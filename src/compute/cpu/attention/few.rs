@@ -3,11 +3,12 @@
 use super::Task;
 use crate::compute::cpu::isa::{Kernel, Lanes};
 use crate::compute::cpu::kv::Head;
+use crate::compute::cpu::lanewise::{Product, fold_into};
 use crate::compute::cpu::vecmath::{self, Stored, dot, store};
 
 pub(super) fn run(task: &Task, out: &mut [f32]) {
     let (head_dim, n_head) = (task.head_dim(), task.attention.n_head);
-    task.pool.chunks(out, head_dim, |i, out| {
+    task.threads.chunks(out, head_dim, |i, out| {
         let (query, h) = (i / n_head, i % n_head);
         let (b, kv_head) = (task.sequence(query / task.new), task.kv_head(h));
         let visible = task.visible(query % task.new);
@@ -63,7 +64,7 @@ impl Kernel for OneQuery<'_> {
             Head::Bf16(keys) => score::<L, _>(q, keys, scores),
             Head::Q8(keys, scales) => {
                 score::<L, _>(q, keys, scores);
-                vecmath::multiply::<L>(scores, scales);
+                fold_into::<L>(scales, scores, &Product);
             }
         }
         let factor = 1.0 / vecmath::exponentials::<L>(scores, scale);
@@ -72,7 +73,7 @@ impl Kernel for OneQuery<'_> {
             Head::F16(values) => mix::<L, _>(scores, values, factor, out),
             Head::Bf16(values) => mix::<L, _>(scores, values, factor, out),
             Head::Q8(values, scales) => {
-                vecmath::multiply::<L>(scores, scales);
+                fold_into::<L>(scales, scores, &Product);
                 mix::<L, _>(scores, values, factor, out);
             }
         }

@@ -13,8 +13,8 @@ use crate::compute::cpu::isa::{Kernel, Lanes};
 use crate::compute::cpu::kv::Head;
 use crate::compute::cpu::operand::{Column, Operand, Rows};
 use crate::compute::cpu::panels::{MAX_HEIGHT, MAX_PANEL, PANEL_VECTORS, panel_width};
-use crate::compute::cpu::pool::Pieces;
 use crate::compute::cpu::product::{Bf16, F32, Meet, sum};
+use crate::compute::cpu::threads::Pieces;
 use crate::compute::cpu::vecmath::{MAX_WIDTH, exp, load, widen};
 use crate::compute::weight::Format;
 
@@ -33,7 +33,7 @@ pub(super) fn run(task: &Task, out: &mut [f32]) {
     };
     let mut packed: Vec<Option<Packed>> = Vec::new();
     packed.resize_with(shape.batch * shape.n_kv_head, || None);
-    task.pool.chunks(&mut packed, 1, |i, packed| {
+    task.threads.chunks(&mut packed, 1, |i, packed| {
         let (b, h) = (i / shape.n_kv_head, i % shape.n_kv_head);
         packed[0] = Some(Packed::new(task, b, h, format));
     });
@@ -41,7 +41,7 @@ pub(super) fn run(task: &Task, out: &mut [f32]) {
     let columns = panel_width(task.isa);
     let panels = task.new.div_ceil(columns);
     let out = Pieces(out.as_mut_ptr());
-    task.pool.run(task.batch * n_head * panels, &|i| {
+    task.threads.run(task.batch * n_head * panels, &|i| {
         let (b, h, panel) = (i / panels / n_head, i / panels % n_head, i % panels);
         let first = panel * columns;
         let at = (b * task.new + first) * width + h * head_dim;
@@ -94,7 +94,7 @@ impl Packed {
             width: head_dim,
             stride: head_dim,
         };
-        let keys = Operand::new(isa, task.pool, task.buffers, rows, format);
+        let keys = Operand::new(isa, task.threads, task.buffers, rows, format);
         isa.run(Widen {
             head: task.cache.values(b, h),
             out: &mut wide,

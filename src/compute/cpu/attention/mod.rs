@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::buffers::Buffers;
 use super::isa::Isa;
 use super::kv::KvCache;
-use super::pool::Pool;
+use super::threads::Threads;
 use crate::compute::{Attention, AttentionMask};
 
 /// Up to this many queries, reading keys and values in place beats packing them first.
@@ -20,7 +20,7 @@ const FEW_QUERIES: usize = 8;
 #[derive(Clone, Copy)]
 pub(super) struct Task<'a> {
     pub(super) isa: Isa,
-    pub(super) pool: &'a Pool,
+    pub(super) threads: &'a Threads,
     pub(super) buffers: &'a Buffers,
     pub(super) attention: Attention,
     pub(super) cache: &'a KvCache,
