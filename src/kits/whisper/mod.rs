@@ -29,7 +29,7 @@ pub use error::Error;
 pub use model::Whisper;
 pub use names::{is_companion, openai_name, tensors, with_openai_names};
 pub use outline::outline;
-pub use package::{Loading, Package, catalog, factory};
+pub use package::{Loading, Package, catalog, factory, recipe};
 pub use tokenizer::Tokenizer;
 pub use transcribe::{Effort, OnSegment, Options, Transcriber};
 pub use transcript::{Segment, Transcript};

@@ -6,7 +6,7 @@ use crate::checkpoint::Checkpoint;
 use crate::compute::{
     self, Activation, Attention, AttentionMask, Backend, Conv, Fused, KvFormat, KvShape,
 };
-use crate::nn::{self, Conv1d, LayerNorm, Linear, Loader, Precision, UnknownTensors};
+use crate::nn::{self, Conv1d, LayerNorm, Linear, Loader, Preparation, UnknownTensors};
 
 type Result<T, E = compute::Error> = std::result::Result<T, E>;
 
@@ -31,16 +31,16 @@ impl<B: Backend> Whisper<B> {
         checkpoint: &dyn Checkpoint,
         dims: Dims,
         unknown: UnknownTensors,
-        precision: Precision,
+        preparation: Preparation<'_>,
     ) -> Result<Self, Error> {
         let checkpoint = with_openai_names(checkpoint);
         check(&checkpoint, &dims, unknown)?;
-        let loader = Loader::new(b, &checkpoint, precision);
+        let loader = Loader::new(b, &checkpoint, preparation);
         let encoder = Encoder::load(&loader.at("encoder"), &dims)?;
         let decoder = Decoder::load(&loader.at("decoder"), &dims)?;
         Ok(Self {
             dims,
-            kv_format: precision.kv(),
+            kv_format: preparation.precision.kv(),
             encoder,
             decoder,
         })

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Dims, Error};
 use crate::checkpoint::{self, Checkpoint, Safetensors};
 use crate::data::{self, Catalog, Content, Factory, Kind, LocalFile, LocalFiles, Manifest, Need};
-use crate::nn::UnknownTensors;
+use crate::nn::{Precision, UnknownTensors};
 use crate::text::Vocabulary;
 
 /// OpenAI's vocabularies: of the English models, and of the others.
@@ -31,6 +31,16 @@ pub struct Loading {
     pub open: checkpoint::Options,
     /// What is done about tensors that have no place in the geometry.
     pub unknown_tensors: UnknownTensors,
+}
+
+/// What names the weights that a backend of `layout` has prepared for `precision`, out of a file opened as `open` says.
+pub fn recipe(precision: Precision, layout: &str, open: &checkpoint::Options) -> String {
+    let mut recipe = format!("whisper-{}-{layout}", precision.name());
+    if let Some(key) = &open.state_dict_key {
+        let digest = data::Sha256::of(key.as_bytes()).to_string();
+        recipe.push_str(&format!("-{}", &digest[..16]));
+    }
+    recipe
 }
 
 /// The models that this program knows by name.

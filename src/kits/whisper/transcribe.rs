@@ -10,7 +10,7 @@ use crate::audio::Features;
 use crate::audio::SAMPLE_RATE;
 use crate::audio::mel::{HOP_SAMPLES, N_FRAMES};
 use crate::compute::Backend;
-use crate::nn::Precision;
+use crate::nn::Preparation;
 
 /// Above this temperature a window's text does not condition the next.
 const MAX_CONDITIONING_TEMPERATURE: f32 = 0.5;
@@ -74,11 +74,11 @@ pub struct Transcriber<B: Backend> {
 }
 
 impl<B: Backend> Transcriber<B> {
-    /// Loads a model onto a backend, to compute in `precision`.
+    /// Loads a model onto a backend.
     ///
     /// # Errors
     /// Vocabulary, geometry and checkpoint do not fit one another.
-    pub fn load(b: B, package: Package, precision: Precision) -> Result<Self, Error> {
+    pub fn load(b: B, package: Package, preparation: Preparation<'_>) -> Result<Self, Error> {
         let Package {
             dims,
             checkpoint,
@@ -93,7 +93,7 @@ impl<B: Backend> Transcriber<B> {
             ));
         }
         let tokenizer = Tokenizer::new(vocabulary, dims.n_vocab, dims.is_multilingual())?;
-        let model = Whisper::load(&b, &*checkpoint, dims, unknown_tensors, precision)?;
+        let model = Whisper::load(&b, &*checkpoint, dims, unknown_tensors, preparation)?;
         Ok(Self {
             b,
             model,

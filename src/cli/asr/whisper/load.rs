@@ -16,7 +16,7 @@ use crate::cli::plan::File;
 use crate::compute::Backend as _;
 use crate::compute::cpu::Cpu;
 use crate::kits::whisper::{self, Dims, language};
-use crate::nn::Precision;
+use crate::nn::{Precision, Preparation};
 
 /// The model of `asr whisper` when none is named.
 const DEFAULT_MODEL: &str = if cfg!(feature = "bundled-whisper") {
@@ -92,6 +92,11 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
         files: files.iter().map(File::here).collect(),
     };
     let precision = options.precision;
+    let derived = cpu.layout().map(|layout| {
+        let recipe = whisper::recipe(precision, &layout, &options.overlays.loading().open);
+        let weights = files.weights_identity();
+        models.derived.open(weights.as_ref(), &recipe)
+    });
     let options = whisper::Options {
         language: language.map(str::to_owned),
         task: match options.task {
@@ -100,7 +105,18 @@ pub(super) fn load(options: &Options<'_>, out: &mut Out) -> Result<Loaded, Error
         },
         ..whisper::Options::default()
     };
-    let transcriber = whisper::Transcriber::load(cpu, package, precision).map_err(of_model)?;
+    let transcriber = whisper::Transcriber::load(
+        cpu,
+        package,
+        Preparation {
+            precision,
+            derived: derived.as_ref(),
+        },
+    );
+    let transcriber = transcriber.map_err(of_model)?;
+    if let Some(derived) = derived {
+        derived.finish(&out.transfers(&name));
+    }
     if let Some(language) = language {
         let start = transcriber
             .tokenizer()

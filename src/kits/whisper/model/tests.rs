@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use safetensors::SafeTensors;
 
 use super::*;
+use crate::nn::Precision;
 use crate::checkpoint::open;
 use crate::compute::cpu::{Cpu, Isa};
 use crate::compute::reference::Reference;
@@ -102,7 +103,7 @@ impl Golden {
             &*self.checkpoint,
             self.dims.clone(),
             UnknownTensors::Refuse,
-            Precision::F32,
+            Preparation::anew(Precision::F32),
         )
         .unwrap();
         let shape = [1, 2 * self.dims.n_audio_ctx, self.dims.n_mels];
@@ -205,7 +206,7 @@ fn a_tensor_that_does_not_fit_the_geometry_is_named_with_both_shapes() {
         &*golden.checkpoint,
         dims,
         UnknownTensors::Refuse,
-        Precision::F32,
+        Preparation::anew(Precision::F32),
     )
     .err()
     .unwrap()
@@ -220,7 +221,7 @@ fn a_tensor_that_does_not_fit_the_geometry_is_named_with_both_shapes() {
         &*golden.checkpoint,
         dims,
         UnknownTensors::Refuse,
-        Precision::F32,
+        Preparation::anew(Precision::F32),
     )
     .err()
     .unwrap()
@@ -244,7 +245,7 @@ fn tensors_without_a_place_are_refused_by_name_or_passed_over() {
             &*golden.checkpoint,
             dims,
             unknown,
-            Precision::F32,
+            Preparation::anew(Precision::F32),
         )
     };
     let error = load(UnknownTensors::Refuse).err().unwrap().to_string();
@@ -273,7 +274,7 @@ fn a_model_in_whisper_cpp_s_form_writes_what_its_source_does() {
         &*golden.checkpoint,
         dims,
         UnknownTensors::Refuse,
-        Precision::F32,
+        Preparation::anew(Precision::F32),
     )
     .unwrap();
     let mel = b.upload(&shape, &golden.features()).unwrap();
