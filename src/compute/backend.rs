@@ -95,7 +95,7 @@ pub enum KvFormat {
     F32,
     /// IEEE halves; products in f32.
     F16,
-    /// bfloat16; where there are many queries, they and the weights of the mixture are rounded to it too.
+    /// bfloat16; where there are many queries, they and the weights of the mixture may be rounded to it too.
     Bf16,
     /// int8 with a scale for each position and head; as [`KvFormat::Bf16`] where there are many queries.
     Q8,

@@ -2,8 +2,8 @@
 
 use super::{Conv1d, LayerNorm, Linear, Precision};
 use crate::checkpoint::{self, Checkpoint, Dtype, Tensor, listed};
-use crate::data::Derived;
 use crate::compute::{self, Backend, Conv, Format, Weight, WeightFormat};
+use crate::data::Derived;
 
 /// Why a layer could not be made from a checkpoint.
 #[derive(Debug, thiserror::Error)]
@@ -166,7 +166,12 @@ impl<'a, B: Backend> Loader<'a, B> {
     /// # Errors
     /// As [`Loader::linear`].
     pub fn embedding(&self, rows: usize, cols: usize) -> Result<B::Matrix, Error> {
-        self.matrix("weight", rows, cols, self.preparation.precision.embeddings())
+        self.matrix(
+            "weight",
+            rows,
+            cols,
+            self.preparation.precision.embeddings(),
+        )
     }
 
     /// The weight `name` `[rows, cols]`, to be multiplied in `format`.

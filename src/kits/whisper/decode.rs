@@ -106,7 +106,12 @@ impl<B: Backend> WindowDecoder<'_, B> {
             for (text, logits) in texts.iter_mut().zip(logits.chunks_exact_mut(per_text)) {
                 let logits = &mut logits[per_text - n_vocab..];
                 self.rules.apply(logits, &text.tokens);
-                text.append(choose(logits, sampling.temperature, rng), logits, eot)?;
+                let ranked = self.b.upload(&[1, n_vocab], logits)?;
+                let total = self.b.log_sum_exp(&ranked)?[0];
+                let likeliest = self.b.argmax(&ranked)?[0];
+                let token = choose(logits, likeliest, sampling.temperature, rng);
+                let logprob = f64::from(logits[token as usize]) - total;
+                text.append(token, logprob, eot)?;
             }
             if texts.iter().all(|text| text.ended) || prompt.len() + step + 1 > n_text_ctx {
                 break;
@@ -158,12 +163,11 @@ impl<B: Backend> WindowDecoder<'_, B> {
 }
 
 impl Candidate {
-    fn append(&mut self, token: u32, logits: &[f32], eot: u32) -> Result<(), Error> {
+    fn append(&mut self, token: u32, logprob: f64, eot: u32) -> Result<(), Error> {
         if self.ended {
             self.tokens.push(eot);
             return Ok(());
         }
-        let logprob = f64::from(logits[token as usize]) - log_sum_exp(logits);
         if !logprob.is_finite() {
             return Err(Error::NotANumber);
         }
@@ -190,18 +194,12 @@ impl Candidate {
     }
 }
 
-/// The likeliest token, the first of equals; or one drawn at `temperature`.
-fn choose(logits: &[f32], temperature: f32, rng: &mut fastrand::Rng) -> u32 {
-    let mut likeliest = 0;
-    for (id, &logit) in logits.iter().enumerate() {
-        if logit > logits[likeliest] {
-            likeliest = id;
-        }
-    }
+/// The `likeliest` token, or one drawn at `temperature`.
+fn choose(logits: &[f32], likeliest: u32, temperature: f32, rng: &mut fastrand::Rng) -> u32 {
     if temperature == 0.0 {
-        return likeliest as u32;
+        return likeliest;
     }
-    let highest = logits[likeliest];
+    let highest = logits[likeliest as usize];
     let weights: Vec<f32> = logits
         .iter()
         .map(|logit| ((logit - highest) / temperature).exp())
@@ -213,7 +211,7 @@ fn choose(logits: &[f32], temperature: f32, rng: &mut fastrand::Rng) -> u32 {
             return id as u32;
         }
     }
-    likeliest as u32
+    likeliest
 }
 
 /// Bytes of `text` over those of its zlib compression: above 2.4, the text repeats itself.

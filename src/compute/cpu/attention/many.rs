@@ -15,7 +15,7 @@ use crate::compute::cpu::operand::{Column, Operand, Rows};
 use crate::compute::cpu::panels::{MAX_HEIGHT, MAX_PANEL, PANEL_VECTORS, panel_width};
 use crate::compute::cpu::product::{Bf16, F32, Meet, sum};
 use crate::compute::cpu::threads::Pieces;
-use crate::compute::cpu::vecmath::{MAX_WIDTH, exp, load, widen};
+use crate::compute::cpu::vecmath::{MAX_WIDTH, exp, load, rough_exp, widen};
 use crate::compute::weight::Format;
 
 /// Keys of a block, a multiple of all heights of tiles and of the keys in a word: their scores for a panel of queries stay
@@ -28,8 +28,8 @@ const LOWEST: f32 = -1e30;
 pub(super) fn run(task: &Task, out: &mut [f32]) {
     let shape = task.cache.shape;
     let format = match shape.format {
-        KvFormat::F32 | KvFormat::F16 => Format::F32,
-        KvFormat::Bf16 | KvFormat::Q8 => Format::Bf16,
+        KvFormat::Bf16 | KvFormat::Q8 if task.isa.multiplies_bf16() => Format::Bf16,
+        _ => Format::F32,
     };
     let mut packed: Vec<Option<Packed>> = Vec::new();
     packed.resize_with(shape.batch * shape.n_kv_head, || None);
@@ -239,7 +239,7 @@ struct Carried<L: Lanes> {
 
 impl Panel<'_> {
     #[inline(always)]
-    fn attend<L: Lanes, M: Meet<Sum<L> = L::V>>(mut self) {
+    fn attend<L: Lanes, M: Meet<Sum<L> = L::V> + Weights>(mut self) {
         let columns = PANEL_VECTORS * L::WIDTH;
         let queries = self.query_panel::<L>();
         let seen = self.seen();
@@ -256,7 +256,7 @@ impl Panel<'_> {
             let to = (from + KEY_BLOCK).min(keys);
             self.score::<L, M>(&queries, from, to);
             self.mask(columns, &seen, from, to);
-            let rescale = self.weigh::<L>(to - from, &mut carried);
+            let rescale = self.weigh::<L, M>(to - from, &mut carried);
             self.mix::<L, M>(from, to, rescale);
             from = to;
         }
@@ -327,46 +327,24 @@ impl Panel<'_> {
 
     /// Turns the scores of a block of `keys` into words of weights, and gives what the mixture so far is to be scaled by.
     #[inline(always)]
-    fn weigh<L: Lanes>(&mut self, keys: usize, carried: &mut Carried<L>) -> [L::V; PANEL_VECTORS] {
-        let columns = PANEL_VECTORS * L::WIDTH;
-        let scores = &self.scores[..keys * columns];
-        // What is carried stays in registers.
-        let (mut highest, mut total) = (carried.highest, carried.total);
-        for key in 0..keys {
-            for j in 0..PANEL_VECTORS {
-                let score = L::load(&scores[key * columns + j * L::WIDTH..]);
-                highest[j] = L::max(score, highest[j]);
-            }
-        }
-        let mut rescale = highest;
+    fn weigh<L: Lanes, M: Weights>(
+        &mut self,
+        keys: usize,
+        carried: &mut Carried<L>,
+    ) -> [L::V; PANEL_VECTORS] {
+        let mut rescale = carried.highest;
         for j in 0..PANEL_VECTORS {
-            rescale[j] = exp::<L>(L::sub(carried.highest[j], highest[j]));
-            total[j] = L::mul(total[j], rescale[j]);
-        }
-        let is_f32 = self.packed.keys.format == Format::F32;
-        let in_word = if is_f32 { 1 } else { 2 };
-        for group in 0..keys.div_ceil(in_word) {
-            let first = group * in_word;
-            for j in 0..PANEL_VECTORS {
-                let lanes = j * L::WIDTH;
-                let low = L::load(&scores[first * columns + lanes..]);
-                let low = exp::<L>(L::sub(low, highest[j]));
-                total[j] = L::add(total[j], low);
-                let weights = &mut self.weights[group * columns + lanes..];
-                if is_f32 {
-                    L::store(low, weights);
-                    continue;
-                }
-                let mut high = L::splat(0.0);
-                if first + 1 < keys {
-                    high = L::load(&scores[(first + 1) * columns + lanes..]);
-                    high = exp::<L>(L::sub(high, highest[j]));
-                    total[j] = L::add(total[j], high);
-                }
-                L::store_words(L::pair(low, high), bytemuck::cast_slice_mut(weights));
+            let scores = &self.scores[j * L::WIDTH..];
+            let mut highest = carried.highest[j];
+            for key in 0..keys {
+                highest = L::max(L::load(&scores[key * PANEL_VECTORS * L::WIDTH..]), highest);
             }
+            rescale[j] = exp::<L>(L::sub(carried.highest[j], highest));
+            let weights = bytemuck::cast_slice_mut(&mut self.weights[j * L::WIDTH..]);
+            let total = M::weigh::<L>(scores, keys, highest, weights);
+            carried.total[j] = L::mul_add(carried.total[j], rescale[j], total);
+            carried.highest[j] = highest;
         }
-        *carried = Carried { highest, total };
         rescale
     }
 
@@ -416,6 +394,53 @@ impl Panel<'_> {
                 *out = sum * inverse[lane];
             }
         }
+    }
+}
+
+/// How scores become weights in one format.
+trait Weights {
+    /// Writes the words of `e^(score − highest)` of `keys` scores, and gives the sum of the weights. Scores and words are
+    /// those of one register of a panel.
+    fn weigh<L: Lanes>(scores: &[f32], keys: usize, highest: L::V, words: &mut [u32]) -> L::V;
+}
+
+impl Weights for F32 {
+    #[inline(always)]
+    fn weigh<L: Lanes>(scores: &[f32], keys: usize, highest: L::V, words: &mut [u32]) -> L::V {
+        let mut total = L::splat(0.0);
+        for key in 0..keys {
+            let at = key * PANEL_VECTORS * L::WIDTH;
+            let weight = exp::<L>(L::sub(L::load(&scores[at..]), highest));
+            total = L::add(total, weight);
+            L::store_words(L::to_bits(weight), &mut words[at..]);
+        }
+        total
+    }
+}
+
+impl Weights for Bf16 {
+    #[inline(always)]
+    fn weigh<L: Lanes>(scores: &[f32], keys: usize, highest: L::V, words: &mut [u32]) -> L::V {
+        let columns = PANEL_VECTORS * L::WIDTH;
+        // Two sums, to hide the latency of an addition.
+        let (mut even, mut odd) = (L::splat(0.0), L::splat(0.0));
+        for pair in 0..keys / 2 {
+            let low = L::load(&scores[2 * pair * columns..]);
+            let high = L::load(&scores[(2 * pair + 1) * columns..]);
+            let low = rough_exp::<L>(L::sub(low, highest));
+            let high = rough_exp::<L>(L::sub(high, highest));
+            even = L::add(even, low);
+            odd = L::add(odd, high);
+            L::store_words(L::pair(low, high), &mut words[pair * columns..]);
+        }
+        if keys % 2 == 1 {
+            let last = L::load(&scores[(keys - 1) * columns..]);
+            let last = rough_exp::<L>(L::sub(last, highest));
+            even = L::add(even, last);
+            let word = L::pair(last, L::splat(0.0));
+            L::store_words(word, &mut words[keys / 2 * columns..]);
+        }
+        L::add(even, odd)
     }
 }
 

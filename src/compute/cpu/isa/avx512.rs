@@ -230,8 +230,15 @@ impl<const BF16: bool> Lanes for Avx512<BF16> {
 
     #[inline(always)]
     fn pair(low: __m512, high: __m512) -> __m512i {
-        // SAFETY: see above.
+        // SAFETY: see above; `BF16` is only true where the processor was asked for the instruction.
         unsafe {
+            if BF16 {
+                // Sixteen of `low`, then sixteen of `high`, put next to one another.
+                let halves = _mm512_cvtne2ps_pbh(high, low);
+                let halves = std::mem::transmute::<__m512bh, __m512i>(halves);
+                let order = _mm512_loadu_si512(INTERLEAVED.as_ptr().cast());
+                return _mm512_permutexvar_epi16(order, halves);
+            }
             let low = _mm512_srli_epi32::<16>(round_to_bf16(low));
             _mm512_mask_blend_epi16(0xaaaa_aaaa, low, round_to_bf16(high))
         }
@@ -247,6 +254,18 @@ impl<const BF16: bool> Lanes for Avx512<BF16> {
         }
     }
 }
+
+/// Of two runs of sixteen, the first of both, the second of both, and so on.
+const INTERLEAVED: [u16; 32] = {
+    let mut order = [0; 32];
+    let mut i = 0;
+    while i < 16 {
+        order[2 * i] = i as u16;
+        order[2 * i + 1] = 16 + i as u16;
+        i += 1;
+    }
+    order
+};
 
 /// The bits of each value, rounded so that the high 16 are the nearest bfloat16 number; a NaN stays one.
 ///

@@ -110,7 +110,7 @@ pub(in crate::compute::cpu) trait Lanes: Copy {
     fn low_half(w: Self::W) -> Self::V;
     /// The IEEE half in the high 16 bits of each word.
     fn high_half(w: Self::W) -> Self::V;
-    /// Words of two bfloat16 numbers, rounded to the nearest, ties to even.
+    /// Words of two bfloat16 numbers, rounded to the nearest, ties to even; subnormal ones may become 0.
     fn pair(low: Self::V, high: Self::V) -> Self::W;
     /// Writes lanes that are whole numbers from −128 to 127 as words of four int8 codes.
     fn store_codes(v: Self::V, to: &mut [u32]);

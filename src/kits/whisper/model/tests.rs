@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use safetensors::SafeTensors;
 
 use super::*;
-use crate::nn::Precision;
 use crate::checkpoint::open;
 use crate::compute::cpu::{Cpu, Isa};
 use crate::compute::reference::Reference;
+use crate::nn::Precision;
 
 /// Relative to the largest value of a stage.
 const BOUND: f32 = 2e-5;
