@@ -78,6 +78,8 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Write one file an input and format there, named after the input, not to stdout')
             [CompletionResult]::new('--output-dir', '--output-dir', [CompletionResultType]::ParameterName, 'Write one file an input and format there, named after the input, not to stdout')
             [CompletionResult]::new('--device', '--device', [CompletionResultType]::ParameterName, 'Where to compute')
+            [CompletionResult]::new('--precision', '--precision', [CompletionResultType]::ParameterName, 'What to compute in; `auto` is q8')
+            [CompletionResult]::new('--beam-size', '--beam-size', [CompletionResultType]::ParameterName, 'Texts followed at a time when decoding; wider beams than 1, the likeliest token at each step, are not to be had')
             [CompletionResult]::new('-t', '-t', [CompletionResultType]::ParameterName, 'Threads to compute with, at most as many as the processor runs at once [env: PRETRAINED_THREADS] [default: one a core that this process may use]')
             [CompletionResult]::new('--threads', '--threads', [CompletionResultType]::ParameterName, 'Threads to compute with, at most as many as the processor runs at once [env: PRETRAINED_THREADS] [default: one a core that this process may use]')
             [CompletionResult]::new('--set', '--set', [CompletionResultType]::ParameterName, 'Use the file PATH as the model''s KEY, one of those that `inspect` lists; may be repeated')

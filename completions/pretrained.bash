@@ -222,7 +222,7 @@ _pretrained() {
             return 0
             ;;
         pretrained__subcmd__asr__subcmd__whisper)
-            opts="-m -l -f -o -t -q -h --model --language --task --format --output-dir --device --threads --set --vocab --tokenizer --config --state-dict-key --lenient --dry-run --stats --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
+            opts="-m -l -f -o -t -q -h --model --language --task --format --output-dir --device --precision --beam-size --threads --set --vocab --tokenizer --config --state-dict-key --lenient --dry-run --stats --json --quiet --progress --cache-dir --hf-cache --upstream-cache-dir --manifest --offline --origin --mirror --token-file --no-derived --verify --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -272,6 +272,14 @@ _pretrained() {
                     ;;
                 --device)
                     COMPREPLY=($(compgen -W "cpu" -- "${cur}"))
+                    return 0
+                    ;;
+                --precision)
+                    COMPREPLY=($(compgen -W "auto f32 bf16 q8 q4" -- "${cur}"))
+                    return 0
+                    ;;
+                --beam-size)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --threads)

@@ -76,6 +76,12 @@ vtt\t'WebVTT subtitles'
 json\t'Segments with times, tokens and scores'"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s o -l output-dir -d 'Write one file an input and format there, named after the input, not to stdout' -r -f -a "(__fish_complete_directories)"
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l device -d 'Where to compute' -r -f -a "cpu\t'The processor'"
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l precision -d 'What to compute in; `auto` is q8' -r -f -a "auto\t'What is fastest without costing words'
+f32\t'As exactly as the weights are'
+bf16\t'Products of bfloat16 numbers'
+q8\t'Products of 8-bit integers'
+q4\t'Weights in 4 bits'"
+complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l beam-size -d 'Texts followed at a time when decoding; wider beams than 1, the likeliest token at each step, are not to be had' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -s t -l threads -d 'Threads to compute with, at most as many as the processor runs at once [env: PRETRAINED_THREADS] [default: one a core that this process may use]' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l set -d 'Use the file PATH as the model\'s KEY, one of those that `inspect` lists; may be repeated' -r
 complete -c pretrained -n "__fish_pretrained_using_subcommand asr; and __fish_seen_subcommand_from whisper" -l vocab -d 'Short for `--set vocabulary=PATH`, a file in tiktoken form' -r -F

@@ -21,7 +21,7 @@ const MACHINES: u32 = 10;
 
 /// The latest moment of a kill, and how long a file takes to come.
 const LATEST: Duration = Duration::from_millis(500);
-const BYTES_PER_SEC: u64 = 700_000;
+const BYTES_PER_SEC: u64 = 350_000;
 
 /// A repository with three files, two of them large, and a row of three more: by a pin, by nothing, by a hub.
 struct World {

@@ -14,12 +14,13 @@ use super::model::Models;
 use super::out::{Out, printable};
 use super::roots::{self, RootEntry};
 use super::threads::{self, DecidedBy, Threads, ThreadsFlag};
-use crate::compute::cpu::Isa;
+use crate::compute::cpu::{Cpu, Isa, Peaks};
 use crate::data::net::without_query;
 
 /// Say what this machine and this build have, what a run would use, and where models are looked for
 ///
-/// No model is loaded, and nothing is asked over a network.
+/// No model is loaded, and nothing is asked over a network. It takes about half a second, to measure what the processor can
+/// do.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -37,6 +38,7 @@ struct Report {
     processor: Processor,
     kernels: Kernels,
     threads: ThreadsEntry,
+    peaks: PeaksEntry,
     roots: Vec<RootEntry>,
     /// Whether data derived from weights is kept in the cache.
     keeps_derived: bool,
@@ -69,11 +71,24 @@ struct ThreadsEntry {
     at_once: Option<usize>,
 }
 
+/// What so many threads can do at best with the chosen instruction set.
+#[derive(Debug, Serialize)]
+struct PeaksEntry {
+    /// Multiplications and additions a second, a pair counted once.
+    int8_per_s: f64,
+    bf16_per_s: f64,
+    f32_per_s: f64,
+    /// Bytes a second from memory.
+    read_bytes_per_s: f64,
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit, Error> {
     let threads = args.threads.resolve(std::env::var_os(threads::VARIABLE))?;
     let models = Models::new(&globals.sources)?;
-    let report = Report::new(&models, threads, isa::from_environment()?);
+    let isa = isa::from_environment()?;
+    let peaks = Cpu::new(isa, threads.count.get())?.peaks();
+    let report = Report::new(&models, threads, isa, peaks);
     out.data(&if globals.json {
         line(&report)
     } else {
@@ -83,7 +98,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, out: &mut Out) -> Result<Exit,
 }
 
 impl Report {
-    fn new(models: &Models, threads: Threads, isa: Isa) -> Self {
+    fn new(models: &Models, threads: Threads, isa: Isa, peaks: Peaks) -> Self {
         let network = models.store.network();
         Self {
             schema: "pretrained.doctor/1",
@@ -93,6 +108,7 @@ impl Report {
             processor: Processor::new(),
             kernels: Kernels::new(isa),
             threads: ThreadsEntry::new(&threads),
+            peaks: PeaksEntry::new(peaks),
             roots: roots::entries(&models.roots),
             keeps_derived: models.derived.root().is_some(),
             endpoint: without_query(&network.settings().endpoint),
@@ -118,6 +134,7 @@ impl Report {
                 "threads",
                 format!("{}: {}", threads.count, threads.decided_by),
             ),
+            ("peaks", self.peaks.text()),
             ("hub", self.endpoint.clone()),
             ("network", self.offline.unwrap_or("may be used").to_owned()),
             ("token", yes(self.has_token)),
@@ -163,6 +180,28 @@ impl Kernels {
     fn text(&self) -> String {
         let why = self.chosen_by.unwrap_or("the fastest");
         format!("{}: {why} of {}", self.chosen, self.available.join(", "))
+    }
+}
+
+impl PeaksEntry {
+    fn new(peaks: Peaks) -> Self {
+        Self {
+            int8_per_s: peaks.int8.round(),
+            bf16_per_s: peaks.bf16.round(),
+            f32_per_s: peaks.f32.round(),
+            read_bytes_per_s: peaks.read.round(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let billions = |rate: f64| (rate / 1e9).round();
+        format!(
+            "billions a second: {} int8, {} bf16, {} f32 multiply-adds, {} bytes read",
+            billions(self.int8_per_s),
+            billions(self.bf16_per_s),
+            billions(self.f32_per_s),
+            billions(self.read_bytes_per_s)
+        )
     }
 }
 

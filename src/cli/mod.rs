@@ -226,9 +226,14 @@ mod tests {
         struct Case(&'static str, &'static str, &'static str);
         let cases = [
             Case(
-                "pretrained asr whisper --beam-size 5",
-                "unexpected argument '--beam-size' found",
+                "pretrained asr whisper --patience 1",
+                "unexpected argument '--patience' found",
                 "usage is",
+            ),
+            Case(
+                "pretrained asr whisper --beam-size 5",
+                "invalid value '5' for '--beam-size <N>': one text is followed at a time: only 1 is to be had",
+                "`--help`",
             ),
             Case(
                 "pretrained asr whisper --languag en",

@@ -3,16 +3,17 @@
 //! Rows are backends, one for each instruction set of this machine and for one and two threads; a new one joins
 //! [`backends`]. Columns are the cases of each operation, with sizes around the lanes, tiles and tasks of the kernels.
 
+mod attention;
 mod logits;
 mod rows;
+mod shapes;
 
 use bytes::Bytes;
 
 use super::cpu::{Cpu, Isa};
 use super::reference::Reference;
 use super::{
-    Activation, Attention, AttentionMask, Backend, Conv, Format, Fused, KvFormat, KvShape, Weight,
-    WeightFormat, quant,
+    Activation, AttentionMask, Backend, Conv, Format, Fused, KvFormat, Weight, WeightFormat, quant,
 };
 
 /// Relative to the sum of the magnitudes that were added: half a ULP for each of √k independent roundings, and some.
@@ -21,11 +22,6 @@ const SUM_BOUND: f64 = 2.4e-7;
 const ACTIVATION_BOUND: f64 = 5e-7;
 /// Relative to the largest value of a row.
 const NORM_BOUND: f64 = 2e-6;
-/// Absolute, for values in [−1, 1].
-const ATTENTION_BOUND: f64 = 4e-6;
-/// The same where queries and weights are rounded to bfloat16, whose steps are 2⁻⁸ of a value.
-const BF16_ATTENTION_BOUND: f64 = 2e-2;
-
 fn backends() -> Vec<(String, Cpu)> {
     let isas = Isa::available();
     let rows = isas
@@ -401,122 +397,6 @@ fn run_norm<B: Backend>(b: &B, x: &[f32], width: usize) -> Vec<f32> {
         .unwrap()
 }
 
-/// Queries, cached positions, heads of queries and of keys, and their size; sequences of queries, sequences cached.
-#[derive(Clone, Copy)]
-struct AttentionCase {
-    new: usize,
-    len: usize,
-    n_head: usize,
-    n_kv_head: usize,
-    head_dim: usize,
-    batch: usize,
-    cached: usize,
-}
-
-#[test]
-fn attention_agrees() {
-    let case = |new, len, [n_head, n_kv_head]: [usize; 2], head_dim, batch, cached| AttentionCase {
-        new,
-        len,
-        n_head,
-        n_kv_head,
-        head_dim,
-        batch,
-        cached,
-    };
-    let cases = [
-        case(1, 1, [1, 1], 1, 1, 1),
-        case(1, 33, [3, 3], 5, 1, 1),
-        case(1, 65, [2, 2], 64, 5, 1),
-        case(1, 70, [4, 2], 66, 2, 2),
-        case(3, 7, [2, 2], 16, 2, 2),
-        case(8, 100, [1, 1], 33, 1, 1),
-        case(9, 9, [3, 3], 64, 1, 1),
-        case(33, 300, [6, 2], 33, 1, 1),
-        case(50, 131, [2, 2], 40, 2, 2),
-        case(97, 97, [4, 4], 8, 1, 1),
-        case(70, 721, [2, 1], 7, 3, 1),
-    ];
-    let masks = [
-        AttentionMask::Full,
-        AttentionMask::Causal,
-        AttentionMask::Window(1),
-        AttentionMask::Window(30),
-    ];
-    let formats = [KvFormat::F32, KvFormat::F16, KvFormat::Bf16, KvFormat::Q8];
-    for (name, cpu) in backends() {
-        for case in cases {
-            for mask in masks {
-                for format in formats {
-                    let truth = run_attention(&Reference, case, mask, format);
-                    let ours = run_attention(&cpu, case, mask, format);
-                    let AttentionCase {
-                        new, len, head_dim, ..
-                    } = case;
-                    let what =
-                        format!("{name}: {new} x {len}, heads of {head_dim}, {mask:?}, {format:?}");
-                    let bound = match format {
-                        KvFormat::F32 | KvFormat::F16 => ATTENTION_BOUND,
-                        KvFormat::Bf16 | KvFormat::Q8 if new > 8 => BF16_ATTENTION_BOUND,
-                        KvFormat::Bf16 | KvFormat::Q8 => ATTENTION_BOUND,
-                    };
-                    assert_close(&what, &ours, &truth, |_| bound);
-                }
-            }
-        }
-    }
-}
-
-fn run_attention<B: Backend>(
-    b: &B,
-    case: AttentionCase,
-    mask: AttentionMask,
-    format: KvFormat,
-) -> Vec<f32> {
-    let AttentionCase {
-        new,
-        len,
-        n_head,
-        n_kv_head,
-        head_dim,
-        batch,
-        cached,
-    } = case;
-    let upload = |seed, batch, rows, heads| {
-        let shape = [batch, rows, heads * head_dim];
-        b.upload(&shape, &uniform(seed, shape.iter().product()))
-            .unwrap()
-    };
-    let shape = KvShape {
-        batch: cached,
-        capacity: len + 3,
-        n_kv_head,
-        head_dim,
-        format,
-    };
-    let mut cache = b.kv_cache(shape).unwrap();
-    let append = |cache: &mut B::KvCache, seed, rows| {
-        let (k, v) = (
-            upload(seed, cached, rows, n_kv_head),
-            upload(seed + 1, cached, rows, n_kv_head),
-        );
-        b.kv_append(cache, &k, &v).unwrap();
-    };
-    append(&mut cache, 6, len);
-    b.kv_truncate(&mut cache, 0); // what was there before must not shine through
-    let first = len / 2; // in two steps, as a prompt and its continuation
-    append(&mut cache, 2, first);
-    append(&mut cache, 4, len - first);
-    let attention = Attention {
-        n_head,
-        mask,
-        scale: 1.0 / (head_dim as f32).sqrt(),
-    };
-    let q = upload(1, batch, new, n_head);
-    b.download(&b.attention(&q, &cache, attention).unwrap())
-        .unwrap()
-}
-
 #[test]
 fn gathers_sums_and_positions_are_exact() {
     let table = uniform(1, 7 * 5);
@@ -579,7 +459,7 @@ fn packed_weights_can_be_kept_and_used_again() {
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
     let weight = Weight::from_f32(130, 400, uniform(2, 130 * 400));
-    let case = AttentionCase {
+    let case = attention::Case {
         new: 60,
         len: 90,
         n_head: 4,
@@ -603,7 +483,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
                     }
                     .run(&cpu)
                 };
-                let attended = run_attention(&cpu, case, AttentionMask::Causal, KvFormat::Bf16);
+                let attended = attention::run(&cpu, case, AttentionMask::Causal, KvFormat::Bf16);
                 (layer(200), layer(1), attended)
             });
             assert!(

@@ -74,8 +74,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Precision::Auto)]
     precision: Precision,
 
-    /// Texts followed at a time when decoding: only the likeliest is
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=1))]
+    /// Texts followed at a time when decoding; wider beams than 1, the likeliest token at each step, are not to be had
+    #[arg(long, value_name = "N", default_value = "1", value_parser = only_one_beam)]
     beam_size: u8,
 
     #[command(flatten)]
@@ -129,6 +129,14 @@ impl Precision {
             Self::Auto | Self::Q8 => nn::Precision::Q8,
             Self::Q4 => nn::Precision::Q4,
         }
+    }
+}
+
+fn only_one_beam(text: &str) -> Result<u8, String> {
+    match text.parse() {
+        Ok(1) => Ok(1),
+        Ok(_) => Err("one text is followed at a time: only 1 is to be had".to_owned()),
+        Err(_) => Err("expected a number".to_owned()),
     }
 }
 

@@ -19,6 +19,7 @@ mod operand;
 mod ops;
 mod panels;
 mod pool;
+mod probe;
 mod product;
 mod rms;
 mod rope;
@@ -35,6 +36,7 @@ pub use self::isa::Isa;
 pub use self::kv::KvCache;
 use self::operand::{Operand, Rows};
 pub use self::panels::Matrix;
+pub use self::probe::Peaks;
 use self::product::{Epilogue, product};
 use self::threads::Threads;
 use super::{

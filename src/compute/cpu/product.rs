@@ -225,7 +225,9 @@ pub(super) trait Meet {
     /// A register of sums.
     type Sum<L: Lanes>: Copy;
 
-    /// The sums before the first word.
+    /// Nothing.
+    fn zero<L: Lanes>() -> Self::Sum<L>;
+    /// The sums before the first word of a row.
     fn start<L: Lanes>(a: &Operand, row: usize) -> Self::Sum<L>;
     /// The sums with one word more.
     fn step<L: Lanes>(sum: Self::Sum<L>, w: L::W, a: L::W) -> Self::Sum<L>;
@@ -242,14 +244,19 @@ pub(super) struct F32;
 /// bfloat16 by bfloat16, in f32.
 pub(super) struct Bf16;
 /// int8 by int8, in i32.
-struct Q8;
+pub(super) struct Q8;
 
 impl Meet for F32 {
     type Sum<L: Lanes> = L::V;
 
     #[inline(always)]
-    fn start<L: Lanes>(_: &Operand, _: usize) -> L::V {
+    fn zero<L: Lanes>() -> L::V {
         L::splat(0.0)
+    }
+
+    #[inline(always)]
+    fn start<L: Lanes>(_: &Operand, _: usize) -> L::V {
+        Self::zero::<L>()
     }
 
     #[inline(always)]
@@ -277,8 +284,13 @@ impl Meet for Bf16 {
     type Sum<L: Lanes> = L::V;
 
     #[inline(always)]
-    fn start<L: Lanes>(_: &Operand, _: usize) -> L::V {
+    fn zero<L: Lanes>() -> L::V {
         L::splat(0.0)
+    }
+
+    #[inline(always)]
+    fn start<L: Lanes>(_: &Operand, _: usize) -> L::V {
+        Self::zero::<L>()
     }
 
     #[inline(always)]
@@ -304,6 +316,11 @@ impl Meet for Bf16 {
 
 impl Meet for Q8 {
     type Sum<L: Lanes> = L::W;
+
+    #[inline(always)]
+    fn zero<L: Lanes>() -> L::W {
+        L::splat_word(0)
+    }
 
     #[inline(always)]
     fn start<L: Lanes>(a: &Operand, row: usize) -> L::W {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::compute::Error;
 
 /// How long a thread looks for work before it sleeps: longer than what lies between two operations of a decoding step.
-const AWAKE: Duration = Duration::from_micros(60);
+const AWAKE: Duration = Duration::from_micros(150);
 /// Looks in a row before the clock is asked and other threads are let in.
 const LOOKS: usize = 64;
 

@@ -2,7 +2,7 @@ use std::{fs, io::Write as _, path::Path};
 
 use super::*;
 use crate::data::{
-    Catalog, Content, Kind, Need, PassedOver, Provenance, Sha256, Spec,
+    Content, Kind, PassedOver, Provenance, Sha256, Spec,
     fixture::{self, LINKED, Machine, TINY, content, factory},
 };
 
@@ -102,32 +102,6 @@ fn linked_bytes_are_used_in_place_and_nothing_is_written() {
         assert_eq!(bytes.as_ptr(), LINKED.as_ptr());
     }
     assert_eq!(fs::read_dir(machine.cache.path()).unwrap().count(), 0);
-}
-
-#[test]
-fn linked_bytes_without_their_digest_are_refused() {
-    let catalog = Catalog::new("toy").provider(fixture::well_known()).unwrap();
-    let damaged = fixture::bundled(b"\x08\0\0\0\0\0\0\0{}     x");
-    let factory = fixture::of(catalog.provider(damaged).unwrap())
-        .construct(&[Need::required("weights", Kind::Safetensors)], |_| {
-            Ok(("never", Vec::new()))
-        });
-    let roots = Roots::default();
-    let plan = factory
-        .resolve(&Spec::parse("bundled:tiny", &roots).unwrap())
-        .unwrap()
-        .plan()
-        .unwrap();
-    let error = fixture::store(&roots)
-        .bring_local(&plan.found, &())
-        .unwrap_err();
-    assert!(
-        matches!(error, Error::WrongDigest { linked: true, expected, .. } if expected == Sha256::of(LINKED))
-    );
-    assert_eq!(
-        error.hint().unwrap(),
-        "this binary is damaged: install it again"
-    );
 }
 
 #[test]

@@ -167,3 +167,20 @@ fn unreadable(path: &Path, source: std::io::Error) -> Error {
         source,
     }
 }
+
+#[cfg(all(test, feature = "bundled-whisper"))]
+mod tests {
+    use super::*;
+    use crate::data::{Linked, Provider as _, Sha256, Source};
+
+    /// A start relies on this, and hashes nothing.
+    #[test]
+    fn linked_weights_are_those_of_their_pin() {
+        let row = bundled().unwrap().get("tiny.en").unwrap().unwrap();
+        let weights = row.resources.get("weights").unwrap();
+        let [Source::Linked(Linked(bytes))] = weights.sources.as_slice() else {
+            panic!("{weights:?}")
+        };
+        assert_eq!(weights.sha256, Some(Sha256::of(&bytes[..])));
+    }
+}

@@ -144,6 +144,9 @@ impl<B: Backend> Transcriber<B> {
     }
 }
 
+/// A language, how likely it is, and keys and values of the window that says so.
+type Heard<B> = (String, Option<f64>, Option<Vec<<B as Backend>::KvCache>>);
+
 /// The work on one recording.
 struct Recording<'a, B: Backend> {
     transcriber: &'a Transcriber<B>,
@@ -164,7 +167,7 @@ impl<B: Backend> Recording<'_, B> {
         if content_frames == 0 {
             return Ok(transcript);
         }
-        let (code, probability) = self.language()?;
+        let (code, probability, mut heard) = self.language()?;
         let sot_sequence = self
             .transcriber
             .tokenizer
@@ -175,7 +178,11 @@ impl<B: Backend> Recording<'_, B> {
         let mut seek = 0;
         while seek < content_frames {
             let size = N_FRAMES.min(content_frames - seek);
-            let cross_kv = self.encode(seek, size)?;
+            let cross_kv = match heard.take() {
+                // A shorter window is filled up with zeros, not with the features of silence.
+                Some(heard) if size == N_FRAMES => heard,
+                _ => self.encode(seek, size)?,
+            };
             let decoded = self.decode_with_fallback(&cross_kv, &previous, &sot_sequence)?;
             if self.is_silence(&decoded) {
                 seek += size;
@@ -200,14 +207,14 @@ impl<B: Backend> Recording<'_, B> {
         Ok(transcript)
     }
 
-    /// The language asked for, or the likeliest and its probability.
-    fn language(&mut self) -> Result<(String, Option<f64>), Error> {
+    /// The language asked for, or the likeliest, its probability, and what the cross-attention reads of the first window.
+    fn language(&mut self) -> Result<Heard<B>, Error> {
         let tokenizer = &self.transcriber.tokenizer;
         if let Some(code) = &self.options.language {
-            return Ok((code.clone(), None));
+            return Ok((code.clone(), None, None));
         }
         if !tokenizer.is_multilingual() {
-            return Ok((language::ENGLISH.to_owned(), None));
+            return Ok((language::ENGLISH.to_owned(), None, None));
         }
         let cross_kv = self.encode(0, N_FRAMES)?; // past the content, the features of silence
         let started = Instant::now();
@@ -218,7 +225,7 @@ impl<B: Backend> Recording<'_, B> {
             .zip(language::ALL)
             .max_by(|(a, _), (b, _)| a.total_cmp(b));
         let (probability, (code, _)) = ranked.unwrap_or((&1.0, language::ALL[0]));
-        Ok((code.to_owned(), Some(*probability)))
+        Ok((code.to_owned(), Some(*probability), Some(cross_kv)))
     }
 
     /// Encodes the window at frame `seek`, of which `size` frames are features and the rest is padding.
