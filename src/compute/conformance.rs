@@ -193,15 +193,20 @@ fn linear_layers_agree() {
         for (m, n, k) in sizes {
             let (x, w) = (uniform(1, m * k), uniform(2, n * k));
             for (format_name, weight, format) in formats(&w, n, k) {
-                for (activation, has_residual) in [
-                    (Activation::Identity, false),
-                    (Activation::Identity, true),
-                    (Activation::GeluErf, true),
-                    (Activation::GeluTanh, false),
-                    (Activation::Silu, false),
-                    (Activation::Relu, true),
-                    (Activation::Tanh, false),
-                ] {
+                // What follows the sum is the same for all formats.
+                let followed_by: &[_] = if format == Format::F32 {
+                    &[
+                        (Activation::Identity, false),
+                        (Activation::GeluErf, true),
+                        (Activation::GeluTanh, false),
+                        (Activation::Silu, false),
+                        (Activation::Relu, true),
+                        (Activation::Tanh, false),
+                    ]
+                } else {
+                    &[(Activation::Identity, true)]
+                };
+                for &(activation, has_residual) in followed_by {
                     let layer = Layer {
                         x: &x,
                         m,

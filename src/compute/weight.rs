@@ -195,6 +195,15 @@ impl Weight {
         }
     }
 
+    /// Its values, row after row.
+    pub fn values(&self) -> Vec<f32> {
+        let mut values = vec![0.0; self.rows * self.cols];
+        for (r, row) in values.chunks_exact_mut(self.cols.max(1)).enumerate() {
+            self.row(r).widen(row);
+        }
+        values
+    }
+
     /// Row `r` as stored.
     pub(super) fn row(&self, r: usize) -> Row<'_> {
         let span = r * self.cols..(r + 1) * self.cols;

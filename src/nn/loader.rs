@@ -256,30 +256,18 @@ impl<'a, B: Backend> Loader<'a, B> {
 
     fn host_values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
         let Tensor { dtype, data, .. } = self.tensor(name, shape)?;
-        match dtype {
-            Dtype::F32 => Ok(data
-                .as_chunks()
-                .0
-                .iter()
-                .map(|&bytes| f32::from_le_bytes(bytes))
-                .collect()),
-            Dtype::F16 => Ok(data
-                .as_chunks()
-                .0
-                .iter()
-                .map(|&bytes| half::f16::from_le_bytes(bytes).to_f32())
-                .collect()),
-            Dtype::Bf16 => Ok(data
-                .as_chunks()
-                .0
-                .iter()
-                .map(|&bytes| half::bf16::from_le_bytes(bytes).to_f32())
-                .collect()),
-            found => Err(Error::Dtype {
-                tensor: self.path(name),
-                found,
-            }),
-        }
+        let format = match dtype {
+            Dtype::F32 => WeightFormat::F32(data),
+            Dtype::F16 => WeightFormat::F16(data),
+            Dtype::Bf16 => WeightFormat::Bf16(data),
+            found => {
+                return Err(Error::Dtype {
+                    tensor: self.path(name),
+                    found,
+                });
+            }
+        };
+        Ok(Weight::new(1, shape.iter().product(), format)?.values())
     }
 
     fn tensor(&self, name: &str, expected: &[usize]) -> Result<Tensor, Error> {

@@ -1,11 +1,11 @@
 //! Byte-pair vocabularies in the form of a rank file: a token in base64 and its rank on each line.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::{alphabet, engine::DecodePaddingMode};
+use hashbrown::HashTable;
 
 /// The multilingual vocabulary's empty token is a lone `=`, so padding is not insisted on.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -19,7 +19,8 @@ pub struct Vocabulary {
     bytes: Vec<u8>,
     /// Where each id's bytes lie in `bytes`.
     spans: Vec<Range<usize>>,
-    ids: HashMap<Box<[u8]>, u32>,
+    /// Found by the bytes that they stand for: of equal ones the last.
+    ids: HashTable<u32>,
 }
 
 /// A rank file has a line that is not a token and its rank.
@@ -41,7 +42,7 @@ impl Vocabulary {
         let mut vocabulary = Self {
             bytes: Vec::new(),
             spans: Vec::new(),
-            ids: HashMap::new(),
+            ids: HashTable::new(),
         };
         let lines = text
             .lines()
@@ -55,7 +56,7 @@ impl Vocabulary {
             let Some((token, stated)) = line.split_once(' ') else {
                 return Err(error);
             };
-            if stated.trim_end() != rank.to_string() {
+            if stated.trim_end().parse() != Ok(rank) {
                 return Err(error);
             }
             let start = vocabulary.bytes.len();
@@ -63,13 +64,35 @@ impl Vocabulary {
             BASE64
                 .decode_vec(token, &mut vocabulary.bytes)
                 .map_err(|_| error)?;
-            let span = start..vocabulary.bytes.len();
-            vocabulary
-                .ids
-                .insert(vocabulary.bytes[span.clone()].into(), rank as u32);
-            vocabulary.spans.push(span);
+            vocabulary.spans.push(start..vocabulary.bytes.len());
         }
+        vocabulary.index();
         Ok(vocabulary)
+    }
+
+    /// Makes the ids be found.
+    fn index(&mut self) {
+        let Self { bytes, spans, ids } = self;
+        *ids = HashTable::with_capacity(spans.len());
+        for (id, span) in spans.iter().enumerate() {
+            let token = &bytes[span.clone()];
+            let is_equal = |&other: &u32| &bytes[spans[other as usize].clone()] == token;
+            if let Some(found) = ids.find_mut(hash(token), is_equal) {
+                *found = id as u32;
+            } else {
+                ids.insert_unique(hash(token), id as u32, |_| hash(token)); // there is room for all
+            }
+        }
+    }
+
+    fn token(&self, id: u32) -> &[u8] {
+        &self.bytes[self.spans[id as usize].clone()]
+    }
+
+    /// The id of a token's bytes.
+    fn id(&self, bytes: &[u8]) -> Option<u32> {
+        let found = self.ids.find(hash(bytes), |&id| self.token(id) == bytes);
+        found.copied()
     }
 
     /// How many tokens there are.
@@ -98,7 +121,7 @@ impl Vocabulary {
     pub fn encode_piece(&self, piece: &str) -> Vec<u32> {
         let bytes = piece.as_bytes();
         let mut cuts: Vec<usize> = (0..=bytes.len()).collect();
-        let rank = |from: usize, to: usize| self.ids.get(&bytes[from..to]).copied();
+        let rank = |from: usize, to: usize| self.id(&bytes[from..to]);
         loop {
             let pairs = cuts.windows(3).enumerate();
             let best = pairs
@@ -111,6 +134,13 @@ impl Vocabulary {
             .filter_map(|cuts| rank(cuts[0], cuts[1]))
             .collect()
     }
+}
+
+/// 64-bit FNV-1a: tokens are short, and nobody chooses them to collide.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use super::Cpu;
 use super::isa::{Kernel, Lanes};
-use super::panels::PANEL_VECTORS;
+use super::panels::{MAX_PANEL, PANEL_VECTORS};
 use super::product::{Bf16, F32, Meet, Q8};
+use super::vecmath::MAX_WIDTH;
 
 /// The most of several runs: others may have had a share of the processor during the rest.
 const RUNS: usize = 5;
@@ -90,18 +91,21 @@ impl<M: Meet> Kernel for Products<M> {
 
 #[inline(always)]
 fn steps<L: Lanes, M: Meet, const MR: usize>() {
-    // bfloat16 and int8 numbers that no sum of which overflows.
-    let words = black_box([0x0101_0101; super::vecmath::MAX_WIDTH]);
-    let (w, a) = (L::load_words(&words), L::splat_word(words[0]));
+    // Small numbers, so that no sum overflows. They are read anew in each step, as a product's are, or what several
+    // instructions make of them would be made once.
+    let (mut w_words, mut a_words) = ([0x0101_0101; MAX_PANEL], [0x0101_0101; MR]);
     let mut sums = [[M::zero::<L>(); PANEL_VECTORS]; MR];
     for _ in 0..STEPS {
+        let (w_words, a_words) = (black_box(&mut w_words), black_box(&mut a_words));
+        let w = [L::load_words(w_words), L::load_words(&w_words[L::WIDTH..])];
         for i in 0..MR {
+            let a = L::splat_word(a_words[i]);
             for j in 0..PANEL_VECTORS {
-                sums[i][j] = M::step::<L>(sums[i][j], w, a);
+                sums[i][j] = M::step::<L>(sums[i][j], w[j], a);
             }
         }
     }
-    let mut sink = [0; super::vecmath::MAX_WIDTH];
+    let mut sink = [0; MAX_WIDTH];
     for i in 0..MR {
         for j in 0..PANEL_VECTORS {
             L::store_words(M::bits::<L>(sums[i][j]), &mut sink);
