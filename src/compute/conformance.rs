@@ -188,6 +188,7 @@ fn linear_layers_agree() {
         (107, 65, 384),
         (100, 67, 769),
         (193, 129, 1),
+        (13, 2, 70_001), // rows longer than a task's
     ];
     for (name, cpu) in backends() {
         for (m, n, k) in sizes {

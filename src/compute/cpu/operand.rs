@@ -117,7 +117,9 @@ impl Operand {
 /// Rows that are worth a task: whole tiles, some tens of thousands of values.
 fn task_rows(a: Rows, heights: Heights) -> usize {
     const TASK_VALUES: usize = 32 * 1024;
-    (TASK_VALUES / a.width.max(1)).next_multiple_of(heights.tall)
+    (TASK_VALUES / a.width.max(1))
+        .max(1)
+        .next_multiple_of(heights.tall)
 }
 
 impl Format {

@@ -48,6 +48,7 @@ pub(super) fn product(
     let panels = n.div_ceil(w.panel_width());
     let row_bytes = 4 * a.format.operand_words(a.cols).max(1);
     let rows = (TASK_BYTES / row_bytes)
+        .max(1)
         .next_multiple_of(a.heights.tall)
         .min(m);
     let row_blocks = m.div_ceil(rows);
