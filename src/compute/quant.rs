@@ -239,7 +239,7 @@ fn best_fit(row: &[f32]) -> (f64, f32) {
     for tried in 0..SCALES_TRIED {
         let parts = 128 - tried * (128 - SMALLEST_SCALE_128THS) / (SCALES_TRIED - 1);
         let step = f64::from(largest) / MAX_CODE * f64::from(parts) / 128.0;
-        let (wq, qq) = products(row, 1.0 / step);
+        let (wq, qq) = products(row, step);
         // The larger `(Σ w q)² / Σ q²`, the smaller the error; there is a code that is not 0.
         let explained = wq * wq / qq;
         if explained > best.0 {
@@ -251,23 +251,23 @@ fn best_fit(row: &[f32]) -> (f64, f32) {
 
 /// `Σ w q` and `Σ q²` of the codes `q` of a row.
 #[inline(always)]
-fn products(row: &[f32], per_step: f64) -> (f64, f64) {
+fn products(row: &[f32], step: f64) -> (f64, f64) {
     let (mut wq, mut qq) = ([0.0; SUMS], [0.0; SUMS]);
     let (whole, rest) = row.as_chunks::<SUMS>();
     for eight in whole {
-        add_products(eight, per_step, &mut wq, &mut qq);
+        add_products(eight, step, &mut wq, &mut qq);
     }
     let mut last = [0.0; SUMS];
     last[..rest.len()].copy_from_slice(rest);
-    add_products(&last, per_step, &mut wq, &mut qq);
+    add_products(&last, step, &mut wq, &mut qq);
     (wq.iter().sum(), qq.iter().sum())
 }
 
 #[inline(always)]
-fn add_products(w: &[f32; SUMS], per_step: f64, wq: &mut [f64; SUMS], qq: &mut [f64; SUMS]) {
+fn add_products(w: &[f32; SUMS], step: f64, wq: &mut [f64; SUMS], qq: &mut [f64; SUMS]) {
     let mut q = [0.0; SUMS];
     for i in 0..SUMS {
-        q[i] = code(w[i], per_step);
+        q[i] = code(w[i], step);
     }
     for i in 0..SUMS {
         wq[i] += f64::from(w[i]) * q[i];
@@ -277,16 +277,16 @@ fn add_products(w: &[f32; SUMS], per_step: f64, wq: &mut [f64; SUMS], qq: &mut [
 
 #[inline(always)]
 fn round_to_codes(row: &[f32], step: f64, codes: &mut [i8]) {
-    let per_step = 1.0 / step;
     for (to, &w) in codes.iter_mut().zip(row) {
-        *to = code(w, per_step) as i8;
+        *to = code(w, step) as i8;
     }
 }
 
 /// `w` in steps, a whole number from −127 to 127.
 #[inline(always)]
-fn code(w: f32, per_step: f64) -> f64 {
-    clamped(rounded(f64::from(w) * per_step), -MAX_CODE, MAX_CODE)
+fn code(w: f32, step: f64) -> f64 {
+    // Divided, not multiplied by a reciprocal: weights that lie between two codes go to the even one.
+    clamped(rounded(f64::from(w) / step), -MAX_CODE, MAX_CODE)
 }
 
 /// `x` within its bounds, in the two comparisons that processors have an instruction for; NaN stays NaN.
@@ -320,7 +320,7 @@ mod tests {
         let largest = row.iter().fold(0.0f32, |largest, w| largest.max(w.abs()));
         let step = f64::from(largest) / MAX_CODE;
         row.iter()
-            .map(|&w| (f64::from(w) - code(w, 1.0 / step) * step).powi(2))
+            .map(|&w| (f64::from(w) - code(w, step) * step).powi(2))
             .sum()
     }
 
