@@ -34,7 +34,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('-V', '-V ', [CompletionResultType]::ParameterName, 'Print version')
@@ -61,7 +61,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('whisper', 'whisper', [CompletionResultType]::ParameterValue, 'Transcribe speech with OpenAI''s Whisper')
@@ -103,7 +103,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -135,7 +135,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -154,7 +154,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('info', 'info', [CompletionResultType]::ParameterValue, 'Say where the caches are, what decided that, and how full they are')
@@ -181,7 +181,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -200,7 +200,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -225,7 +225,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -244,7 +244,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -266,7 +266,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -289,7 +289,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -310,7 +310,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -329,7 +329,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -348,7 +348,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -369,7 +369,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
@@ -390,7 +390,7 @@ Register-ArgumentCompleter -Native -CommandName 'pretrained' -ScriptBlock {
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Keep stderr for errors')
             [CompletionResult]::new('--offline', '--offline', [CompletionResultType]::ParameterName, 'Use what is on this machine, and ask nothing of any network [env: PRETRAINED_OFFLINE, HF_HUB_OFFLINE]')
             [CompletionResult]::new('--no-derived', '--no-derived', [CompletionResultType]::ParameterName, 'Keep nothing that is worked out from weights, such as weights laid out for this machine, and read nothing that was kept [env: PRETRAINED_NO_DERIVED]')
-            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one')
+            [CompletionResult]::new('--verify', '--verify', [CompletionResultType]::ParameterName, 'Hash each file before it is used, and stop if it is not the published one; implies --no-derived')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break

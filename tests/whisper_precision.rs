@@ -26,17 +26,24 @@ use pretrained::nn::{Precision, Preparation, UnknownTensors};
 /// that hold sound, and over all 1500. Silence behind a recording is where a model is least sure of what it computes.
 const COSINE_BOUNDS: [(Precision, f64, f64); 3] = [
     (Precision::Bf16, 0.9996, 0.9996),
-    (Precision::Q8, 0.996, 0.99),
+    (Precision::Q8, 0.9989, 0.9975),
     (Precision::Q4, 0.975, 0.96),
 ];
 
 /// Precisions whose words are compared.
 const WORDED: [Precision; 2] = [Precision::Bf16, Precision::Q8];
 
+/// The instruction set that the known words are of.
+const MEASURED_ON: &str = "avx512bf16";
+
+/// Of so many words, one may be another with other instruction sets.
+const WORDS_A_DIFFERENCE: usize = 15;
+
 /// Frames of a window, two for each position of the encoder's output.
 const N_FRAMES: usize = 3000;
 
-/// Model, precision, recording, what f32 writes, and what the precision is known to write in its place.
+/// Model, precision, recording, what f32 writes, and what the precision is known to write in its place with the
+/// instructions of [`MEASURED_ON`]; others round otherwise, and part elsewhere.
 const KNOWN: &[(&str, Precision, &str, &str, &str)] = &[
     (
         "whisper-base",
@@ -53,41 +60,11 @@ const KNOWN: &[(&str, Precision, &str, &str, &str)] = &[
         "good, author",
     ),
     (
-        "whisper-tiny.en",
+        "whisper-base",
         Precision::Q8,
         "beckett.wav",
-        "matter, try",
-        "matter. Try",
-    ),
-    (
-        "whisper-tiny.en",
-        Precision::Q8,
-        "en_counting.wav",
-        "1-2-345-678910.",
-        "1-2-3-4-5-6-7-8-9-10.",
-    ),
-    (
-        "whisper-tiny.en",
-        Precision::Q8,
-        "jfk.wav",
-        "country",
-        "country.",
-    ),
-    ("whisper-base", Precision::Q8, "es_conteo.wav", "10.", "10"),
-    (
-        "whisper-base",
-        Precision::Q8,
-        "es_hola_mundo.wav",
-        "¡Có la mundo!",
-        "¡Colamundo!",
-    ),
-    ("whisper-base", Precision::Q8, "es_pangrama.wav", "a", ""),
-    (
-        "whisper-base",
-        Precision::Q8,
-        "hi_ginti.wav",
-        "1-2-3-4-5-6-8-0",
-        "1-2-3-4-5-6-8-0-0",
+        "again. Fail",
+        "again, fail",
     ),
     (
         "whisper-base",
@@ -101,7 +78,7 @@ const KNOWN: &[(&str, Precision, &str, &str, &str)] = &[
         Precision::Q8,
         "hi_pangrama.wav",
         "pawad pawad",
-        "pothat",
+        "pahat",
     ),
     (
         "whisper-base",
@@ -114,71 +91,78 @@ const KNOWN: &[(&str, Precision, &str, &str, &str)] = &[
         "whisper-base",
         Precision::Q8,
         "it_pangrama.wav",
-        "bile fez",
-        "Bilefez",
-    ),
-    (
-        "whisper-base",
-        Precision::Q8,
-        "ja_pangrama.wav",
-        "色波2歩へとチリヌルを割りよダレぞつねなら",
-        "色波2歩へと散りぬるを割り置いたら、",
+        "Quell'vitupéra",
+        "Quell'itupéra",
     ),
     (
         "whisper-base",
         Precision::Q8,
         "pl_liczenie.wav",
-        "Žedem botrzix teri PXZ-k",
-        "Žedem, bo třežík stéry PX-Zesk",
-    ),
-    (
-        "whisper-base",
-        Precision::Q8,
-        "pl_liczenie.wav",
-        "in dziou i exyzi",
-        "hděl jek děží jzejek.",
+        "botrzix teri",
+        "botrziksteri",
     ),
     (
         "whisper-base",
         Precision::Q8,
         "pl_pangrama.wav",
-        "Krzim,",
-        "Krzn,",
+        "Krzim, FIG.",
+        "Krznf.",
     ),
     (
         "whisper-base",
         Precision::Q8,
-        "pl_witaj_swiecie.wav",
-        "sué si.",
-        "do assim.",
+        "two_cities.wav",
+        "heaven, we",
+        "heaven. We",
     ),
     (
         "whisper-base",
         Precision::Q8,
-        "pt_contagem.wav",
-        "sete,",
-        "set,",
-    ),
-    (
-        "whisper-base",
-        Precision::Q8,
-        "pt_contagem.wav",
-        "oito, oito, oito, oito, oito, oito, oito…",
-        "nove, dez.",
-    ),
-    (
-        "whisper-base",
-        Precision::Q8,
-        "pt_ola_mundo.wav",
-        "Olá",
-        "Olá,",
+        "two_cities.wav",
+        "good or for",
+        "good, author",
     ),
     (
         "whisper-base",
         Precision::Q8,
         "zh_pangrama.wav",
         "洪荒日月營作陈蘇列長",
-        "洪荒日月營色陈素列掌",
+        "洪荒日月營作陈素列掌",
+    ),
+    (
+        "whisper-tiny.en",
+        Precision::Q8,
+        "jfk.wav",
+        "country",
+        "country.",
+    ),
+    (
+        "whisper-tiny.en",
+        Precision::Q8,
+        "two_cities.wav",
+        "period,",
+        "period",
+    ),
+    (
+        "whisper-tiny.en",
+        Precision::Q8,
+        "two_cities.wav",
+        "received,",
+        "received",
+    ),
+    (
+        "whisper-tiny.en",
+        Precision::Q8,
+        "two_cities.wav",
+        "good,",
+        "good",
+    ),
+    (
+        "whisper-tiny.en",
+        Precision::Q8,
+        "two_cities.wav",
+        "evil,",
+        "evil",
     ),
 ];
 
@@ -209,9 +193,12 @@ fn model(name: &str) -> Package {
     package(fixtures().join(name).to_str().unwrap())
 }
 
+fn isa() -> Isa {
+    Isa::choose(std::env::var("PRETRAINED_ISA").ok().as_deref()).unwrap()
+}
+
 fn cpu() -> Cpu {
-    let isa = Isa::choose(std::env::var("PRETRAINED_ISA").ok().as_deref()).unwrap();
-    Cpu::new(isa, std::thread::available_parallelism().unwrap().get()).unwrap()
+    Cpu::new(isa(), std::thread::available_parallelism().unwrap().get()).unwrap()
 }
 
 fn features(path: &Path, n_mels: usize) -> Features {
@@ -457,6 +444,11 @@ fn assert_words_are_those_of_f32(name: &str, wanted: impl Fn(&str) -> bool) {
             "{name} {}: {differing} differences in {total} words",
             precision.name()
         );
+        if isa().name() != MEASURED_ON {
+            assert!(differing <= total.div_ceil(WORDS_A_DIFFERENCE));
+            failures.clear();
+            continue;
+        }
         failures.extend(known.iter().map(|(file, exact, ours)| {
             format!(
                 "{file}: {exact:?} is no longer {ours:?} in {}",

@@ -64,7 +64,7 @@ pub(crate) struct Sources {
     #[arg(long, global = true)]
     no_derived: bool,
 
-    /// Hash each file before it is used, and stop if it is not the published one
+    /// Hash each file before it is used, and stop if it is not the published one; implies --no-derived
     #[arg(long, global = true)]
     verify: bool,
 }
@@ -191,7 +191,9 @@ impl Models {
         let network = Arc::new(Network::new(settings));
         Ok(Self {
             store: Store::new(&roots, network).with_options(options),
-            derived: if sources.no_derived || is_on(var("PRETRAINED_NO_DERIVED")) {
+            // What was derived cannot be held against a digest.
+            derived: if sources.no_derived || sources.verify || is_on(var("PRETRAINED_NO_DERIVED"))
+            {
                 DerivedStore::none()
             } else {
                 DerivedStore::new(&roots)

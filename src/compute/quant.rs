@@ -59,6 +59,12 @@ impl RowRoom {
             scales,
             mins,
         } = self;
+        if let (Row::Q8(stored, scale), Format::Q8Group) = (row, format) {
+            // The codes stay what they are; every group has the row's scale.
+            codes.copy_from_slice(stored);
+            scales.fill(f16::from_f32(scale));
+            return Row::Q8Group { codes, scales };
+        }
         row.widen(values);
         match format {
             Format::F32 => Row::F32(values),
@@ -108,7 +114,8 @@ pub fn q8_row(row: &[f32], codes: &mut [i8]) -> f32 {
 pub(super) fn q8_groups(row: &[f32], codes: &mut [i8], scales: &mut [f16]) {
     let groups = row.chunks(GROUP).zip(codes.chunks_mut(GROUP));
     for ((group, codes), scale) in groups.zip(scales) {
-        *scale = half_at_least(f64::from(largest_magnitude(group)) / MAX_CODE);
+        let largest = f64::from(largest_magnitude(group)) + taint(group);
+        *scale = half_at_least(largest / MAX_CODE);
         round_to_codes(group, step_of(*scale), codes);
     }
 }
@@ -152,7 +159,10 @@ fn q4_group(group: &[f32], codes: &mut [u8]) -> (f16, f16) {
             }
         }
     }
-    let (_, scale, min) = best;
+    let (_, scale, mut min) = best;
+    if taint(group).is_nan() {
+        min = f16::NAN;
+    }
     for (code, &w) in codes.iter_mut().zip(group) {
         *code = nibble(w, 1.0 / step_of(scale), f64::from(min.to_f32())) as u8;
     }
@@ -217,6 +227,16 @@ fn step_of(scale: f16) -> f64 {
     } else {
         f64::from(scale.to_f32())
     }
+}
+
+/// NaN if a value is not finite, else 0.
+#[inline(always)]
+fn taint(row: &[f32]) -> f64 {
+    let mut taint = 0.0;
+    for w in row {
+        taint += w * 0.0;
+    }
+    f64::from(taint)
 }
 
 #[inline(always)]
@@ -392,9 +412,16 @@ mod tests {
 
     #[test]
     fn what_is_not_finite_stays_visible() {
-        for bad in [f32::NAN, f32::INFINITY] {
-            let mut codes = [0; 3];
-            assert!(!q8_row(&[1.0, bad, 2.0], &mut codes).is_finite());
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut row = vec![1.0; 70];
+            row[40] = bad;
+            let mut codes = vec![0; 70];
+            assert!(!q8_row(&row, &mut codes).is_finite());
+            let (mut scales, mut mins) = ([f16::ZERO; 3], [f16::ZERO; 3]);
+            q8_groups(&row, &mut codes, &mut scales);
+            assert!(scales[0].is_finite() && !scales[1].is_finite(), "{bad}");
+            q4_groups(&row, &mut [0; 70], &mut scales, &mut mins);
+            assert!(mins[0].is_finite() && !mins[1].is_finite(), "{bad}");
         }
     }
 

@@ -84,6 +84,8 @@ pub struct Loader<'a, B> {
     backend: &'a B,
     checkpoint: &'a dyn Checkpoint,
     preparation: Preparation<'a>,
+    /// What linear layers are multiplied in.
+    format: Format,
     prefix: String,
 }
 
@@ -98,6 +100,7 @@ impl<'a, B: Backend> Loader<'a, B> {
             backend,
             checkpoint,
             preparation,
+            format: preparation.precision.decoder(),
             prefix: String::new(),
         }
     }
@@ -107,6 +110,15 @@ impl<'a, B: Backend> Loader<'a, B> {
         Self {
             prefix: self.path(name),
             ..*self
+        }
+    }
+
+    /// The loader of an encoder's part: linear layers are multiplied as [`Precision::encoder`] says, and elsewhere as
+    /// [`Precision::decoder`] does.
+    pub fn of_encoder(self) -> Self {
+        Self {
+            format: self.preparation.precision.encoder(),
+            ..self
         }
     }
 
@@ -121,7 +133,7 @@ impl<'a, B: Backend> Loader<'a, B> {
             None
         };
         Ok(Linear {
-            weight: self.matrix("weight", n, k, self.preparation.precision.matrices())?,
+            weight: self.matrix("weight", n, k, self.format)?,
             bias,
         })
     }

@@ -10,7 +10,8 @@ pub enum Precision {
     F32,
     /// bfloat16 products, summed in f32.
     Bf16,
-    /// int8 matrices with a scale a row; convolutions, keys and values in bfloat16.
+    /// int8 matrices and activations, with a scale for each group of 32 in encoders and for each row in decoders;
+    /// convolutions, keys and values in bfloat16.
     Q8,
     /// 4-bit matrices with scale and minimum for each group of 32; convolutions, keys and values in bfloat16.
     Q4,
@@ -27,13 +28,22 @@ impl Precision {
         }
     }
 
-    /// What linear layers are multiplied in.
-    pub fn matrices(self) -> Format {
+    /// What the linear layers of an encoder are multiplied in: it sees many positions at a time, so that finer scales, which
+    /// cost arithmetic, read no more memory to speak of.
+    pub fn encoder(self) -> Format {
         match self {
             Self::F32 => Format::F32,
             Self::Bf16 => Format::Bf16,
-            Self::Q8 => Format::Q8,
+            Self::Q8 => Format::Q8Group,
             Self::Q4 => Format::Q4Group,
+        }
+    }
+
+    /// What the linear layers of a decoder are multiplied in: it reads all weights for every token.
+    pub fn decoder(self) -> Format {
+        match self {
+            Self::Q8 => Format::Q8,
+            other => other.encoder(),
         }
     }
 
@@ -41,7 +51,7 @@ impl Precision {
     pub fn embeddings(self) -> Format {
         match self {
             Self::Q4 => Format::Q8,
-            other => other.matrices(),
+            other => other.decoder(),
         }
     }
 

@@ -36,6 +36,9 @@ pub(in crate::data) struct Stamp {
     bytes: u64,
     /// Nanoseconds since 1970.
     modified_ns: u64,
+    /// When anything of the file was last changed, which no program can set back; nanoseconds since 1970, zero where the
+    /// system does not say.
+    changed_ns: i64,
     /// Zero where the system has no such number, as is the next.
     device: u64,
     inode: u64,
@@ -150,26 +153,29 @@ impl Stamp {
         let metadata = path.metadata().ok()?;
         let modified = metadata.modified().ok()?;
         let since = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        let (device, inode) = device_and_inode(&metadata);
+        let (device, inode, changed_ns) = inode(&metadata);
         Some(Self {
             path: path.to_str()?.to_owned(),
             bytes: metadata.len(),
             modified_ns: u64::try_from(since.as_nanos()).ok()?,
+            changed_ns,
             device,
             inode,
         })
     }
 }
 
+/// The file's device, its number there, and when anything of it was last changed, in nanoseconds since 1970.
 #[cfg(unix)]
-fn device_and_inode(metadata: &Metadata) -> (u64, u64) {
+fn inode(metadata: &Metadata) -> (u64, u64, i64) {
     use std::os::unix::fs::MetadataExt as _;
-    (metadata.dev(), metadata.ino())
+    let changed = metadata.ctime().saturating_mul(1_000_000_000) + metadata.ctime_nsec();
+    (metadata.dev(), metadata.ino(), changed)
 }
 
 #[cfg(not(unix))]
-fn device_and_inode(_: &Metadata) -> (u64, u64) {
-    (0, 0)
+fn inode(_: &Metadata) -> (u64, u64, i64) {
+    (0, 0, 0)
 }
 
 #[cfg(test)]
@@ -235,7 +241,13 @@ mod tests {
             name(&local(Provenance::Given, Content::Path(path.clone())))
         };
         let first = write(b"abc", 1_000);
-        assert_eq!(write(b"abc", 1_000), first);
+        assert_eq!(
+            name(&local(Provenance::Given, Content::Path(path.clone()))),
+            first
+        );
+        // Written in place, with its old time put back: longer ago than a tick of the file system's clock.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert_ne!(write(b"123", 1_000), first);
         assert!(first.starts_with("files-"), "{first}");
         let other = [write(b"abc", 2_000), write(b"abcd", 1_000)];
         assert!(!other.contains(&first));
@@ -274,6 +286,7 @@ mod tests {
             path: "/m/model.safetensors".to_owned(),
             bytes: 3,
             modified_ns: 1_700_000_000_000_000_001,
+            changed_ns: 1_700_000_000_000_000_002,
             device: 2,
             inode: 7,
         });
@@ -284,7 +297,7 @@ mod tests {
             ),
             (
                 vec![stamp],
-                "files-20a97d3dbb0e5ac06f48da931aac0c7acb88cd532c64836057d9771ece487ae3",
+                "files-f27358aa57d4d9a24475b1f23355ff767c6cada35853f015373f3b4749810922",
             ),
         ];
         for (files, expected) in cases {

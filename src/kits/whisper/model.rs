@@ -36,7 +36,7 @@ impl<B: Backend> Whisper<B> {
         let checkpoint = with_openai_names(checkpoint);
         check(&checkpoint, &dims, unknown)?;
         let loader = Loader::new(b, &checkpoint, preparation);
-        let encoder = Encoder::load(&loader.at("encoder"), &dims)?;
+        let encoder = Encoder::load(&loader.at("encoder").of_encoder(), &dims)?;
         let decoder = Decoder::load(&loader.at("decoder"), &dims)?;
         Ok(Self {
             dims,

@@ -35,7 +35,8 @@ pub struct Loading {
 
 /// What names the weights that a backend of `layout` has prepared for `precision`, out of a file opened as `open` says.
 pub fn recipe(precision: Precision, layout: &str, open: &checkpoint::Options) -> String {
-    let mut recipe = format!("whisper-{}-{layout}", precision.name());
+    let (encoder, decoder) = (precision.encoder().name(), precision.decoder().name());
+    let mut recipe = format!("whisper-{encoder}-{decoder}-{layout}");
     if let Some(key) = &open.state_dict_key {
         let digest = data::Sha256::of(key.as_bytes()).to_string();
         recipe.push_str(&format!("-{}", &digest[..16]));
